@@ -1,0 +1,88 @@
+# Assay: build, check, install, and the chains a user runs.  One file, no
+# recursion; a new folder under lib/, tools/ or tests/ is found by itself.
+
+VERSION := 0.1.0
+PREFIX  ?= /usr/local
+CC      ?= cc
+CFLAGS  ?= -O2 -g
+PYTHON  ?= python3
+
+# A variant (SAN=1, VARIANT=name) builds in a folder of its own.
+VARIANT ?= $(if $(SAN),san)
+O       := build$(if $(VARIANT),/$(VARIANT))
+ifdef SAN
+SAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+             -fno-omit-frame-pointer
+endif
+
+LIBS     := jansson libcrypto libarchive libzstd libpng libjpeg libwebp \
+            libwebpdemux libpcre2-8
+PKG_CFLAGS := $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
+PKG_LIBS   := $(shell pkg-config --libs $(LIBS) 2>/dev/null)
+
+WARN       := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
+ALL_CFLAGS := -std=c11 -ffp-contract=off -D_GNU_SOURCE -DASSAY_VERSION='"$(VERSION)"' \
+              $(WARN) $(CFLAGS) $(SAN_FLAGS) -pthread -Ilib -Itests/support $(PKG_CFLAGS)
+ALL_LIBS   := $(PKG_LIBS) -lm -pthread
+
+TOOLS     := $(notdir $(patsubst %/,%,$(wildcard tools/*/)))
+PROGRAMS  := $(TOOLS:%=$O/assay-%)
+LIB_OBJS  := $(patsubst %.c,$O/%.o,$(wildcard lib/*/*.c))
+TEST_BINS := $(patsubst tests/unit/%.c,$O/tests/%,$(wildcard tests/unit/*_test.c))
+TOOL_OBJS := $(patsubst %.c,$O/%.o,$(wildcard tools/*/*.c))
+TEST_OBJS := $(patsubst %.c,$O/%.o,$(wildcard tests/unit/*.c))
+HEADERS   := $(wildcard lib/*/*.h)
+MAN_SRCS  := $(wildcard tools/*/*.scd man/*.scd)
+MAN_PAGES := $(patsubst %.scd,$O/man/%,$(notdir $(MAN_SRCS)))
+
+all: build
+build: $(PROGRAMS)
+tests: $(TEST_BINS)
+
+$O/libassay.a: $(LIB_OBJS)
+	@rm -f $@
+	$(AR) rcs $@ $^
+define program
+$O/assay-$(1): $(patsubst %.c,$O/%.o,$(wildcard tools/$(1)/*.c)) $O/libassay.a
+	$$(CC) $$(ALL_CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(ALL_LIBS)
+endef
+$(foreach tool,$(TOOLS),$(eval $(call program,$(tool))))
+$O/tests/%: $O/tests/unit/%.o $O/libassay.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
+
+# Kernel forms for one instruction set; chosen at run time.
+$O/%_avx2.o: ISA := -mavx2 -mfma -mf16c
+
+$O/%.o: %.c $O/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ISA) -MMD -MP -c -o $@ $<
+$O/flags: FORCE
+	@mkdir -p $O; echo '$(CC) $(ALL_CFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS)' >$@
+-include $(LIB_OBJS:.o=.d) $(TOOL_OBJS:.o=.d) $(TEST_OBJS:.o=.d)
+
+# The suite: C and shell tests both speak TAP; prove runs them side by side.
+JOBS ?= 2
+check: build tests check-layers check-headers
+	ASSAY_BIN=$O prove -j$(JOBS) --timer \
+	    $(TEST_BINS) $(wildcard tests/cli/*.t tests/pipeline/*.t)
+
+check-layers:
+	@sh tests/support/layers.sh
+check-headers:
+	@for h in $(HEADERS); do \
+	    echo "#include \"$${h#lib/}\"" | \
+	    $(CC) $(ALL_CFLAGS) -fsyntax-only -x c - || exit 1; done
+	@echo "headers: each compiles alone"
+
+man: $(MAN_PAGES)
+$O/man/%: tools/*/%.scd
+	@mkdir -p $(@D)
+	scdoc <$< >$@
+	mandoc -T lint -W error $@
+
+clean:
+	rm -rf build
+FORCE:
+.PHONY: all build tests check check-layers check-headers man clean FORCE
+.SECONDARY:

@@ -1,0 +1,44 @@
+#ifndef BASE_MEM_H
+#define BASE_MEM_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Memory.  The x functions are for small things whose size we choose: they end
+ * the program with status 6 when there is none.  Whatever size an input chose
+ * goes through mem_array(), which checks the product and a cap.
+ */
+void *xmalloc(size_t size);
+void *xcalloc(size_t n, size_t size);
+void *xrealloc(void *p, size_t size);
+char *xstrdup(const char *text);
+char *xstrndup(const char *text, size_t len);
+char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * n elements of `size` bytes, zeroed, 64-byte aligned; NULL with ERR_INPUT
+ * when the product overflows or passes `cap` bytes, ERR_SYSTEM when there is
+ * no memory.  Free with free().  n = 0 gives a pointer that may be freed.
+ */
+void *mem_array(size_t n, size_t size, size_t cap, struct err *err);
+
+/* a * b and a + b into *out; false when they do not fit. */
+static inline bool mem_mul(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool mem_add(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+
+/*
+ * For tests: the n-th allocation from now (1 = the next) fails as if memory
+ * had run out; 0 turns that off.  Set from ASSAY_FAIL_ALLOC too.
+ */
+void mem_fail_at(uint64_t n);
+#endif

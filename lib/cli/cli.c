@@ -1,0 +1,172 @@
+/* A command line as a table. */
+#include "cli/cli.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPTION_COLUMN 26
+
+static void list_add(struct cli_list *list, const char *word)
+{
+    list->items =
+        xrealloc(list->items, (list->count + 1) * sizeof(*list->items));
+    list->items[list->count++] = word;
+}
+
+static const struct cli_opt *find_long(const struct cli_command *command,
+                                       const char *name, size_t len)
+{
+    for (const struct cli_opt *o = command->options; o && o->name; o++)
+        if (strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+            return o;
+    return NULL;
+}
+
+static const struct cli_opt *find_letter(const struct cli_command *command,
+                                         char letter)
+{
+    for (const struct cli_opt *o = command->options; o && o->name; o++)
+        if (o->letter && o->letter == letter)
+            return o;
+    return NULL;
+}
+
+static int store_int(const struct cli_opt *o, const char *word, struct err *err)
+{
+    char *end;
+
+    errno = 0;
+    long long value = strtoll(word, &end, 10);
+    if (errno || end == word || *end || word[0] < '0' || word[0] > '9')
+        return err_set(err, ERR_USAGE, "--%s takes a whole number, not '%s'",
+                       o->name, word);
+    *(int64_t *)o->value = value;
+    return 0;
+}
+
+/* Takes the option's value from `inlined` ("--x=v") or the next words. */
+static int store(const struct cli_opt *o, const char *inlined, int argc,
+                 char **argv, int *at, struct err *err)
+{
+    if (o->type == CLI_FLAG) {
+        if (inlined)
+            return err_set(err, ERR_USAGE, "--%s takes no value", o->name);
+        *(bool *)o->value = true;
+        return 0;
+    }
+    const char *word = inlined;
+    if (!word) {
+        if (*at + 1 >= argc)
+            return err_set(err, ERR_USAGE, "--%s needs a %s", o->name, o->arg);
+        word = argv[++*at];
+    }
+    switch (o->type) {
+    case CLI_INT:
+        return store_int(o, word, err);
+    case CLI_LIST:
+        list_add(o->value, word);
+        while (!inlined && *at + 1 < argc && argv[*at + 1][0] != '-')
+            list_add(o->value, argv[++*at]);
+        return 0;
+    default:
+        *(const char **)o->value = word;
+        return 0;
+    }
+}
+
+int cli_parse(const struct cli_command *command, int argc, char **argv,
+              struct cli_list *rest, struct err *err)
+{
+    bool options_ended = false;
+
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i], *value = NULL;
+        const struct cli_opt *o;
+
+        if (options_ended || word[0] != '-' || word[1] == '\0') {
+            list_add(rest, word);
+            continue;
+        }
+        if (strcmp(word, "--") == 0) {
+            options_ended = true;
+            continue;
+        }
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+            cli_usage(command, stdout);
+            return 1;
+        }
+        if (strcmp(word, "--version") == 0) {
+            printf("%s %s\n", command->program, ASSAY_VERSION);
+            return 1;
+        }
+        if (word[1] == '-') {
+            size_t len = strcspn(word + 2, "=");
+
+            o = find_long(command, word + 2, len);
+            value = word[2 + len] ? word + 3 + len : NULL;
+        } else {
+            o = find_letter(command, word[1]);
+            value = word[2] ? word + 2 : NULL;
+        }
+        if (!o)
+            return err_set(err, ERR_USAGE, "unknown option '%s'", word);
+        if (store(o, value, argc, argv, &i, err))
+            return -1;
+    }
+    if (rest->count < command->min_operands)
+        return err_set(err, ERR_USAGE, "missing operand: %s",
+                       command->operands);
+    if (rest->count > command->max_operands)
+        return err_set(err, ERR_USAGE, "unexpected operand '%s'",
+                       rest->items[command->max_operands]);
+    return 0;
+}
+
+static void usage_line(const struct cli_command *command, FILE *f)
+{
+    fprintf(f, "usage: %s%s%s%s", command->program, command->verb ? " " : "",
+            command->verb ? command->verb : "",
+            command->options ? " [options]" : "");
+    if (command->operands && command->operands[0])
+        fprintf(f, " %s", command->operands);
+    fputc('\n', f);
+}
+
+void cli_usage(const struct cli_command *command, void *stream)
+{
+    FILE *f = stream;
+
+    usage_line(command, f);
+    fprintf(f, "%s\n\n", command->about);
+    for (const struct cli_opt *o = command->options; o && o->name; o++) {
+        char left[80], letter[8] = "    ";
+
+        if (o->letter)
+            snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+        snprintf(left, sizeof(left), "%s--%s%s%s", letter, o->name,
+                 o->arg ? " " : "", o->arg ? o->arg : "");
+        fprintf(f, "  %-*s %s\n", OPTION_COLUMN, left, o->help);
+    }
+    fprintf(f, "  %-*s %s\n", OPTION_COLUMN, "-h, --help", "this text");
+    fprintf(f, "  %-*s %s\n", OPTION_COLUMN, "    --version",
+            "name and version");
+}
+
+int cli_finish(const struct cli_command *command, struct err *err)
+{
+    bool stdout_failed = fflush(stdout) != 0 || ferror(stdout);
+
+    if (stdout_failed && (err->code == ERR_NONE || err->code == ERR_NO)) {
+        err_clear(err);
+        err_set(err, ERR_SYSTEM, "standard output: %s", strerror(errno));
+    }
+    if (err->text[0])
+        fprintf(stderr, "%s: %s\n", command->program, err->text);
+    if (err->code == ERR_USAGE)
+        usage_line(command, stderr);
+    return (int)err->code;
+}

@@ -1,0 +1,50 @@
+#ifndef JSON_JSON_H
+#define JSON_JSON_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * JSON documents, through jansson (this is the one place that includes it),
+ * read strictly: UTF-8 without BOM, no duplicate keys, depth at most 64, no
+ * NaN.  Errors give line and column.  Objects keep the order of their keys.
+ */
+json_t *json_parse(const char *data, size_t len, struct err *err);
+json_t *json_read_file(const char *path, struct err *err); /* "-": stdin */
+
+/*
+ * Typed getters.  The value is borrowed from `object`; a missing key or another
+ * type is ERR_INPUT naming the key: "no 'prompt'", "'prompt' is not a string".
+ */
+int json_get_str(const json_t *object, const char *key, const char **out,
+                 struct err *err);
+int json_get_int(const json_t *object, const char *key, int64_t *out,
+                 struct err *err);
+int json_get_real(const json_t *object, const char *key, double *out,
+                  struct err *err); /* an integer will do */
+int json_get_bool(const json_t *object, const char *key, bool *out,
+                  struct err *err);
+int json_get_array(const json_t *object, const char *key, json_t **out,
+                   struct err *err);
+int json_get_object(const json_t *object, const char *key, json_t **out,
+                    struct err *err);
+
+/* Present and not null? */
+bool json_has(const json_t *object, const char *key);
+
+/*
+ * Stable text: two spaces, keys as they were put, shortest numbers that read
+ * back the same, LF at the end; NaN and infinities are the strings "NaN",
+ * "Infinity", "-Infinity" (json_real_or_text makes them).
+ */
+void json_write(const json_t *value, struct buf *out);
+int json_write_file(const json_t *value, const char *path, struct err *err);
+json_t *json_real_or_text(double value);
+
+/* Shortest decimal text that reads back as value: "0.1", "1e-06", "NaN". */
+void json_format_real(double value, char out[32]);
+#endif
