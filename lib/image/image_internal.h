@@ -1,0 +1,35 @@
+#ifndef IMAGE_IMAGE_INTERNAL_H
+#define IMAGE_IMAGE_INTERNAL_H
+
+#include "image/image.h"
+
+enum {
+    IMAGE_MAX_SIDE = 65535,
+    IMAGE_MAX_PIXELS = 178956970, /* Pillow: 2 * (1 GiB / 4 / 3), rounded */
+};
+
+/* ERR_INPUT for a side of 0 or past the limits. */
+int image_check_size(uint64_t width, uint64_t height, struct err *err);
+
+/* Checks the size and allocates rgb. */
+int image_alloc(struct image *image, uint64_t width, uint64_t height,
+                struct err *err);
+
+int image_decode_png(const uint8_t *data, size_t len, struct image *out,
+                     struct err *err);
+int image_decode_jpeg(const uint8_t *data, size_t len, struct image *out,
+                      struct err *err);
+int image_decode_webp(const uint8_t *data, size_t len, struct image *out,
+                      struct err *err);
+const char *image_png_version(void);
+const char *image_jpeg_version(void);
+const char *image_webp_version(void);
+
+/*
+ * The orientation as Pillow's getexif() finds it: tag 274 of the first
+ * directory of an EXIF block (TIFF, with or without "Exif\0\0" before it),
+ * else tiff:Orientation in an XMP packet.  0 when there is none.
+ */
+int image_exif_orientation(const uint8_t *exif, size_t len);
+int image_xmp_orientation(const uint8_t *xmp, size_t len);
+#endif

@@ -1,0 +1,58 @@
+#ifndef IMAGE_PROCESSOR_H
+#define IMAGE_PROCESSOR_H
+
+#include "base/err.h"
+#include "image/image.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The image processor of the Qwen vision models (mlx-vlm 0.6.3,
+ * Qwen3VLImageProcessor: numpy and Pillow): smart resize with bicubic, rescale,
+ * normalise, and rows of patches in merge-block order.
+ */
+enum { PROCESSOR_MAX_KEYS = 64 };
+
+struct image_processor {
+    int64_t patch, temporal, merge; /* patch and merge in pixels, patches */
+    int64_t min_pixels, max_pixels;
+    bool is_rescaled, is_normalized;
+    float factor, mean[3], std[3];
+    /* What became of each key, as static names: for the record. */
+    const char *used[PROCESSOR_MAX_KEYS];      /* read from the files */
+    const char *defaulted[PROCESSOR_MAX_KEYS]; /* absent: upstream's default */
+    const char
+        *ignored[PROCESSOR_MAX_KEYS]; /* there, and upstream ignores it */
+};
+
+/*
+ * Settings of a pack: preprocessor_config.json, and over it the object
+ * 'image_processor' of processor_config.json when there is one.  A key that
+ * nobody reads is refused by its name (ERR_UNSUPPORTED), and so is a pack
+ * without pixel limits: upstream's defaults are another model's.
+ */
+int image_processor_load(const char *pack, struct image_processor *out,
+                         struct err *err);
+
+/* Size after smart resize: both sides multiples of patch * merge.  ERR_INPUT
+ * when one side is more than 200 times the other. */
+int image_processor_size(const struct image_processor *p, int64_t width,
+                         int64_t height, int64_t *new_width,
+                         int64_t *new_height, struct err *err);
+
+/* Patches an image of that size gives (1 x rows x columns), and their length.
+ */
+int image_processor_grid(const struct image_processor *p, int64_t width,
+                         int64_t height, int64_t grid[3], struct err *err);
+int64_t image_processor_features(const struct image_processor *p);
+
+/*
+ * Resizes (bicubic, passes as in that Pillow) and writes grid[1] * grid[2]
+ * rows of image_processor_features() values each.  Row ((bh * (gw / m) + bw)
+ * * m + ih) * m + iw holds patch (bh * m + ih, bw * m + iw); its features go
+ * channel, time, y, x; the one frame stands `temporal` times.
+ */
+int image_patches(const struct image_processor *p, const struct image *image,
+                  enum image_passes passes, float *rows, struct err *err);
+#endif
