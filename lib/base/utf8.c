@@ -1,0 +1,55 @@
+/* UTF-8, checked by the table of well-formed byte sequences. */
+#include "base/utf8.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* Bytes of the sequence that starts here; 0 when it is malformed. */
+static size_t sequence(const unsigned char *s, size_t left)
+{
+    unsigned lead = s[0], low = 0x80, high = 0xbf;
+    size_t n = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+
+    if (n == 1)
+        return 1;
+    if (lead < 0xc2 || lead > 0xf4 || n > left)
+        return 0;
+    if (lead == 0xe0)
+        low = 0xa0;
+    else if (lead == 0xed)
+        high = 0x9f;
+    else if (lead == 0xf0)
+        low = 0x90;
+    else if (lead == 0xf4)
+        high = 0x8f;
+    if (s[1] < low || s[1] > high)
+        return 0;
+    for (size_t i = 2; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+bool utf8_is_valid(const char *text, size_t len)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t at = 0;
+
+    while (at < len) {
+        uint64_t eight;
+
+        if (len - at >= 8) {
+            memcpy(&eight, s + at, 8);
+            if ((eight & 0x8080808080808080) == 0) {
+                at += 8;
+                continue;
+            }
+        }
+        size_t n = sequence(s + at, len - at);
+
+        if (n == 0)
+            return false;
+        at += n;
+    }
+    return true;
+}

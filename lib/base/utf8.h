@@ -1,0 +1,12 @@
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Is it UTF-8 by the book: no overlong form, no surrogate, nothing above
+ * U+10FFFF, nothing cut off?  NUL bytes are characters like others.
+ */
+bool utf8_is_valid(const char *text, size_t len);
+#endif
