@@ -31,6 +31,10 @@ struct safetensors *safetensors_open(const char *path, struct err *err);
 /* A pack folder: index and shards are checked both ways (formats.md 1.4). */
 struct safetensors *safetensors_open_pack(const char *dir, struct err *err);
 
+/* What a pack's index says that need not be refused (a total_size that is not
+ * the tensors'), for stderr; NULL: nothing. */
+const char *safetensors_warning(const struct safetensors *st);
+
 /* Several files as one set; one name twice is refused, naming both files. */
 struct safetensors *safetensors_open_files(const char *const *paths,
                                            size_t count, struct err *err);
@@ -73,9 +77,10 @@ int safetensors_declare(struct safetensors_writer *w, const char *name,
                         struct err *err);
 int safetensors_set_metadata(struct safetensors_writer *w, const char *key,
                              const char *value, struct err *err);
-/* Bytes [offset, offset + len) of that tensor. */
+/* Bytes [offset, offset + len) of that tensor; each byte once. */
 int safetensors_write(struct safetensors_writer *w, int handle, int64_t offset,
                       const void *data, size_t len, struct err *err);
+/* Both end the writer, whatever they return. */
 int safetensors_finish(struct safetensors_writer *w, struct err *err);
 void safetensors_abort(struct safetensors_writer *w); /* NULL is fine */
 #endif
