@@ -5,7 +5,7 @@ level() {
     base) echo 0 ;;
     hash | json | tensor) echo 1 ;;
     cli | safetensors | receipt | archive | jinja | tokenizer | image | \
-        kernels | ledger) echo 2 ;;
+        kernels | ledger | cases) echo 2 ;;
     models | gates | evidence) echo 3 ;;
     report) echo 4 ;;
     *) echo unknown ;;
