@@ -1,0 +1,329 @@
+/* A receipt from upstream's own listing (formats.md 2.3). */
+#include "base/io.h"
+#include "base/mem.h"
+#include "receipt/receipt_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Folders that a listing names, to see that each has children. */
+struct folders {
+    char **paths;
+    size_t count;
+};
+
+static void folders_add(struct folders *list, const char *path)
+{
+    list->paths =
+        xrealloc(list->paths, (list->count + 1) * sizeof(*list->paths));
+    list->paths[list->count++] = xstrdup(path);
+}
+
+static void folders_release(struct folders *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->paths[i]);
+    free(list->paths);
+}
+
+/* The files are sorted: the first not below "PATH/" tells. */
+static bool has_child(const struct receipt *r, const char *path)
+{
+    size_t low = 0, high = r->count, n = strlen(path);
+    char *prefix = xasprintf("%s/", path);
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (strcmp(r->files[mid].path, prefix) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    bool found =
+        low < r->count && strncmp(r->files[low].path, prefix, n + 1) == 0;
+    free(prefix);
+    return found;
+}
+
+static int check_folders(const struct receipt *r, const struct folders *list,
+                         struct err *err)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (!has_child(r, list->paths[i]))
+            return err_set(err, ERR_INPUT,
+                           "folder '%s' has no files: a page of the listing is "
+                           "missing",
+                           list->paths[i]);
+    return 0;
+}
+
+static int set_size(struct receipt_file *f, const json_t *entry,
+                    const char *key, struct err *err)
+{
+    if (json_get_int(entry, key, &f->size, err))
+        return -1;
+    return f->size < 0 ? err_set(err, ERR_INPUT, "a negative '%s'", key) : 0;
+}
+
+static int set_hex(char *out, size_t cap, const json_t *entry, const char *key,
+                   struct err *err)
+{
+    const char *text;
+
+    return json_get_str(entry, key, &text, err) ||
+                   receipt_set_hex(out, cap, text, err)
+               ? -1
+               : 0;
+}
+
+/* One entry of the Hub's two JSON forms, which name the same things apart. */
+static int hub_entry(struct receipt *r, const json_t *entry, const char *path,
+                     const char *blob_key, const char *lfs_sha_key,
+                     struct err *err)
+{
+    struct receipt_file *f = receipt_add(r, path);
+    json_t *lfs;
+
+    if (set_hex(f->git_blob, sizeof(f->git_blob), entry, blob_key, err))
+        return err_in(err, "'%s'", path);
+    if (!json_has(entry, "lfs"))
+        return set_size(f, entry, "size", err) ? err_in(err, "'%s'", path) : 0;
+    if (json_get_object(entry, "lfs", &lfs, err) ||
+        set_size(f, lfs, "size", err) ||
+        set_hex(f->sha256, sizeof(f->sha256), lfs, lfs_sha_key, err))
+        return err_in(err, "'%s'", path);
+    return 0;
+}
+
+static int hub_tree(struct receipt *r, const json_t *root, struct folders *dirs,
+                    struct err *err)
+{
+    json_t *entry;
+    size_t i;
+
+    json_array_foreach(root, i, entry)
+    {
+        const char *type, *path;
+
+        if (json_get_str(entry, "type", &type, err) ||
+            json_get_str(entry, "path", &path, err))
+            return err_in(err, "entry %zu", i);
+        if (strcmp(type, "directory") == 0)
+            folders_add(dirs, path);
+        else if (strcmp(type, "file") != 0)
+            return err_set(err, ERR_UNSUPPORTED, "'%s' is a '%s'", path, type);
+        else if (hub_entry(r, entry, path, "oid", "oid", err))
+            return -1;
+    }
+    return 0;
+}
+
+static int hub_siblings(struct receipt *r, const json_t *root, struct err *err)
+{
+    json_t *list, *entry;
+    const char *text;
+    size_t i;
+
+    if (json_get_array(root, "siblings", &list, err))
+        return -1;
+    if (json_has(root, "sha")) {
+        if (json_get_str(root, "sha", &text, err))
+            return -1;
+        if (r->revision && strcmp(text, r->revision) != 0)
+            return err_set(err, ERR_INPUT,
+                           "the listing is of revision '%s', not '%s'", text,
+                           r->revision);
+    }
+    json_array_foreach(list, i, entry)
+    {
+        if (json_get_str(entry, "rfilename", &text, err))
+            return err_in(err, "siblings[%zu]", i);
+        if (hub_entry(r, entry, text, "blobId", "sha256", err))
+            return -1;
+    }
+    return 0;
+}
+
+static int cache_list(struct receipt *r, const json_t *root, struct err *err)
+{
+    json_t *files, *entry;
+    const char *path;
+    int64_t version;
+
+    if (json_get_int(root, "format_version", &version, err))
+        return -1;
+    if (version != 1)
+        return err_set(err, ERR_UNSUPPORTED, "format_version %lld",
+                       (long long)version);
+    if (json_get_object(root, "files", &files, err))
+        return -1;
+    json_object_foreach(files, path, entry)
+    {
+        struct receipt_file *f = receipt_add(r, path);
+        bool is_lfs = json_has(entry, "lfs_sha256");
+
+        if (set_hex(f->git_blob, sizeof(f->git_blob), entry, "blob_id", err) ||
+            (is_lfs &&
+             set_hex(f->sha256, sizeof(f->sha256), entry, "lfs_sha256", err)) ||
+            set_size(f, entry,
+                     is_lfs && json_has(entry, "lfs_size") ? "lfs_size"
+                                                           : "size",
+                     err))
+            return err_in(err, "'%s'", path);
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------- ls-tree */
+
+/* Git's C-style quoting: \" \\ \a \b \t \n \v \f \r and three octal digits. */
+static int unquote(const char *text, size_t len, struct buf *out,
+                   struct err *err)
+{
+    static const char letters[] = "abtnvfr\"\\";
+    static const char values[] = "\a\b\t\n\v\f\r\"\\";
+
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] != '\\') {
+            buf_addch(out, text[i]);
+            continue;
+        }
+        const char *at = i + 1 < len ? strchr(letters, text[i + 1]) : NULL;
+        if (at && *at) {
+            buf_addch(out, values[at - letters]);
+            i++;
+            continue;
+        }
+        int value = 0, digits = 0;
+        while (digits < 3 && i + 1 < len && text[i + 1] >= '0' &&
+               text[i + 1] <= '7') {
+            value = value * 8 + (text[++i] - '0');
+            digits++;
+        }
+        if (digits != 3 || value == 0 || value > 255)
+            return err_set(err, ERR_INPUT, "a broken quoted path");
+        buf_addch(out, value);
+    }
+    return 0;
+}
+
+static int tree_path(const char *text, size_t len, bool is_raw, struct buf *out,
+                     struct err *err)
+{
+    buf_clear(out);
+    if (is_raw || len == 0 || text[0] != '"') {
+        buf_add(out, text, len);
+        return 0;
+    }
+    if (len < 2 || text[len - 1] != '"')
+        return err_set(err, ERR_INPUT, "a quoted path without its end");
+    return unquote(text + 1, len - 2, out, err);
+}
+
+/* "MODE KIND ID SIZE\tPATH" */
+static int tree_line(struct receipt *r, const char *line, size_t len,
+                     bool is_raw, struct folders *dirs, struct err *err)
+{
+    const char *tab = memchr(line, '\t', len);
+    char mode[8], kind[8], id[72], size[24], rest[2];
+    struct buf path = BUF_INIT;
+    int ret = -1;
+
+    if (!tab)
+        return err_set(err, ERR_INPUT, "no TAB before the path");
+    char *head = xstrndup(line, (size_t)(tab - line));
+    int n = sscanf(head, "%7s %7s %71s %23s %1s", mode, kind, id, size, rest);
+    free(head);
+    if (n != 4)
+        return err_set(err, ERR_INPUT,
+                       "not 'mode kind id size' (git ls-tree -r -t -l)");
+    if (tree_path(tab + 1, len - (size_t)(tab + 1 - line), is_raw, &path, err))
+        goto out;
+    if (strcmp(kind, "tree") == 0) {
+        folders_add(dirs, path.data);
+        ret = 0;
+    } else if (strcmp(kind, "blob") != 0 || strcmp(mode, "120000") == 0) {
+        err_set(err, ERR_UNSUPPORTED, "'%s' is a %s", path.data,
+                strcmp(kind, "blob") == 0 ? "symbolic link" : kind);
+    } else {
+        struct receipt_file *f = receipt_add(r, path.data);
+        char *end;
+
+        f->size = strtoll(size, &end, 10);
+        if (*end || f->size < 0 || size[0] < '0' || size[0] > '9')
+            err_set(err, ERR_INPUT, "size '%s' is no number", size);
+        else
+            ret = receipt_set_hex(f->git_blob, sizeof(f->git_blob), id, err);
+    }
+out:
+    buf_release(&path);
+    return ret;
+}
+
+static int ls_tree(struct receipt *r, const struct buf *text,
+                   struct folders *dirs, struct err *err)
+{
+    bool is_raw = memchr(text->data, '\0', text->len) != NULL;
+    int end_of_line = is_raw ? '\0' : '\n';
+    size_t number = 1;
+
+    for (size_t at = 0; at < text->len; number++) {
+        const char *line = text->data + at;
+        const char *end = memchr(line, end_of_line, text->len - at);
+        size_t len = end ? (size_t)(end - line) : text->len - at;
+
+        if (tree_line(r, line, len, is_raw, dirs, err))
+            return err_in(err, "line %zu", number);
+        at += len + 1;
+    }
+    return 0;
+}
+
+static int import_text(struct receipt *r, const struct buf *text,
+                       struct folders *dirs, struct err *err)
+{
+    size_t skip = strspn(text->data, " \t\r\n");
+
+    if (text->data[skip] != '[' && text->data[skip] != '{')
+        return ls_tree(r, text, dirs, err);
+    json_t *root = json_parse(text->data, text->len, err);
+    int ret = -1;
+    if (!root)
+        return -1;
+    if (json_is_array(root))
+        ret = hub_tree(r, root, dirs, err);
+    else if (json_has(root, "siblings"))
+        ret = hub_siblings(r, root, err);
+    else if (json_has(root, "format_version"))
+        ret = cache_list(r, root, err);
+    else
+        err_set(err, ERR_UNSUPPORTED,
+                "not a Hub tree, model info, cache list or ls-tree listing");
+    json_decref(root);
+    return ret;
+}
+
+int receipt_import(struct receipt *r, const char *listing, struct err *err)
+{
+    struct buf text = BUF_INIT;
+    struct folders dirs = {NULL, 0};
+    int ret = -1;
+
+    r->strength = "listing";
+    if (io_read_file(listing, IO_JSON_CAP, &text, err))
+        goto out;
+    if (text.len == 0)
+        err_set(err, ERR_INPUT, "%s: empty", listing);
+    else if (import_text(r, &text, &dirs, err) || receipt_sort(r, err) ||
+             check_folders(r, &dirs, err))
+        err_in(err, "%s", listing);
+    else if (r->count == 0)
+        err_set(err, ERR_INPUT, "%s: lists no files", listing);
+    else
+        ret = 0;
+out:
+    folders_release(&dirs);
+    buf_release(&text);
+    return ret;
+}

@@ -1,0 +1,99 @@
+#ifndef RECEIPT_RECEIPT_H
+#define RECEIPT_RECEIPT_H
+
+#include "base/err.h"
+#include "hash/hash.h"
+#include "json/json.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A source receipt: who the bytes of a pack are.
+ *
+ *     {"format": "assay-receipt-1", "strength": "listing",
+ *      "upstream": {"repository": "...", "revision": "..."},      or null
+ *      "files": [{"path", "size", "sha256", "git_blob"}]}         by path
+ *
+ * Strength says where it comes from: "recorded" (the bytes that were there) or
+ * "listing" (upstream's own list of hashes).  A listing may lack one digest of
+ * a file (null), never both.  git_blob is the id of the file's content or, for
+ * a file that upstream keeps in LFS, that of its pointer (formats.md 2.2).
+ */
+struct receipt_file {
+    char *path;                   /* below the pack, '/' between parts */
+    int64_t size;                 /* of the content, or of its pointer */
+    char sha256[HASH_SHA256_HEX]; /* "" when not known */
+    char git_blob[HASH_GIT_HEX];  /* "" when not known */
+};
+
+struct receipt {
+    char *repository, *revision; /* NULL: no upstream was named */
+    const char *strength;        /* "recorded" or "listing" */
+    struct receipt_file *files;  /* sorted by path bytes */
+    size_t count;
+};
+
+#define RECEIPT_INIT                    \
+    {                                   \
+        NULL, NULL, "recorded", NULL, 0 \
+    }
+
+void receipt_release(struct receipt *r);
+
+/* "REPO@REVISION" into repository and revision. */
+int receipt_set_upstream(struct receipt *r, const char *text, struct err *err);
+
+/*
+ * Hashes every file of a pack.  Left out at its root: .git, .cache, .locks and
+ * CACHEDIR.TAG.  Refused: an LFS pointer in a file's place, a special file, and
+ * a link that leads out of the pack (out of the repository's folder, when the
+ * pack is a snapshot in a Hub cache).
+ */
+int receipt_record(struct receipt *r, const char *pack, struct err *err);
+
+/*
+ * From upstream's own listing, recognised by its form (formats.md 2.3): Hub
+ * tree JSON, Hub model info, a Hub cache list, or `git ls-tree -r -t -l` text
+ * (also with -z).
+ */
+int receipt_import(struct receipt *r, const char *listing, struct err *err);
+
+int receipt_read(struct receipt *r, const char *path, struct err *err);
+json_t *receipt_json(const struct receipt *r);
+
+/* One file of a comparison with the pack on disk. */
+enum receipt_state {
+    RECEIPT_SAME,
+    RECEIPT_DIFFERS,
+    RECEIPT_MISSING,
+    RECEIPT_EXTRA
+};
+/* size, sha256 and git_blob; null where not known. */
+json_t *receipt_file_json(const struct receipt_file *f);
+
+const char *receipt_state_name(enum receipt_state state);
+
+struct receipt_row {
+    enum receipt_state state;
+    bool by_pointer; /* the listed blob id is that of its LFS pointer */
+    struct receipt_file listed, found; /* path NULL: not there */
+};
+
+struct receipt_report {
+    struct receipt_row *rows; /* sorted by path */
+    size_t count, same;
+    struct receipt disk; /* owns the found side */
+};
+
+/*
+ * Every file of the receipt against the pack, and every file of the pack
+ * against the receipt.  Returns 0 whatever was found; -1 when it could not be
+ * answered (an LFS pointer in a file's place among it).  The rows borrow from
+ * `r`, which must outlive the report.
+ */
+int receipt_verify(const struct receipt *r, const char *pack,
+                   struct receipt_report *out, struct err *err);
+void receipt_report_release(struct receipt_report *report);
+#endif

@@ -1,0 +1,15 @@
+#ifndef RECEIPT_RECEIPT_INTERNAL_H
+#define RECEIPT_RECEIPT_INTERNAL_H
+
+#include "receipt/receipt.h"
+
+/* A new entry, everything but its path still empty; valid until the next. */
+struct receipt_file *receipt_add(struct receipt *r, const char *path);
+
+/* Sorts, and checks what must hold of every receipt: paths that stay inside
+ * the pack, none twice, each with a digest. */
+int receipt_sort(struct receipt *r, struct err *err);
+
+/* cap - 1 hex digits of any case, written in lower case. */
+int receipt_set_hex(char *out, size_t cap, const char *text, struct err *err);
+#endif

@@ -1,0 +1,169 @@
+#!/bin/sh
+# receipt: record, import and verify, file by file.
+. tests/support/tap.sh
+receipt=$(bin receipt)
+pack=$T/pack
+mkdir -p "$pack/runtime" "$pack/.git" "$pack/.cache/x"
+printf 'hello\n' >"$pack/a.txt"
+printf '{}\n' >"$pack/config.json"
+head -c 3000000 /dev/zero >"$pack/model.safetensors"
+printf 'print(1)\n' >"$pack/runtime/run.py"
+printf 'x\n' >"$pack/.git/HEAD"
+printf 'x\n' >"$pack/.cache/x/y"
+printf 'Signature\n' >"$pack/CACHEDIR.TAG"
+
+runs 0 "record" "$receipt" record --upstream org/name@abc --out "$T/r.json" "$pack"
+is "$(grep -c '"path"' "$T/r.json")" 4 "four files; .git, .cache and CACHEDIR.TAG are left out"
+# git hash-object a.txt and sha256sum a.txt (coreutils 9.1, git 2.39.5)
+grep -q '"git_blob": "ce013625030ba8dba906f756967f9e9ca394464a"' "$T/r.json"
+ok $? "the Git blob id of hello"
+grep -q 5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03 "$T/r.json"
+ok $? "its SHA-256"
+cp "$T/r.json" "$T/r1.json"
+runs 5 "a receipt is never overwritten" "$receipt" record --out "$T/r.json" "$pack"
+cmp -s "$T/r.json" "$T/r1.json"
+ok $? "and stays as it was"
+runs 0 "record to stdout" "$receipt" record -u org/name@abc "$pack"
+cmp -s "$T/out" "$T/r.json"
+ok $? "gives the same bytes"
+runs 2 "an upstream without a revision" "$receipt" record --upstream org/name "$pack"
+runs 3 "no such pack" "$receipt" record "$T/none"
+one_line "one line"
+mkdir "$T/empty"
+runs 3 "an empty pack" "$receipt" record "$T/empty"
+
+runs 0 "verify says the same" "$receipt" verify "$T/r.json" "$pack"
+is "$(grep -c '^same' "$T/out")" 4 "a row a file"
+runs 0 "verify --json" "$receipt" verify --json "$T/r.json" "$pack"
+is "$(python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); print(d["verdict"], len(d["files"]), d["upstream"]["revision"])' "$T/out")" \
+    "same 4 abc" "one document of the same"
+
+# A1: the same size, other bytes
+printf 'jello\n' >"$pack/a.txt"
+runs 1 "A1: same size, other bytes" "$receipt" verify "$T/r.json" "$pack"
+is "$(grep -c '^differs' "$T/out")" 1 "one file differs"
+grep -q '^differs	a.txt' "$T/out"
+ok $? "and is named"
+grep -q 'expected sha256 5891b5b522d5' "$T/out" && grep -q 'found    sha256 ' "$T/out"
+ok $? "with both digests"
+printf 'hello\n' >"$pack/a.txt"
+# A2, A3: a shard shorter than it was; a shard missing
+truncate -s 2999999 "$pack/model.safetensors"
+runs 1 "A2: a short file" "$receipt" verify "$T/r.json" "$pack"
+grep -q 'expected size 3000000, found 2999999' "$T/out"
+ok $? "both sizes are told"
+rm "$pack/model.safetensors"
+runs 1 "A3: a missing file" "$receipt" verify "$T/r.json" "$pack"
+grep -q '^missing	model.safetensors' "$T/out"
+ok $? "is told"
+head -c 3000000 /dev/zero >"$pack/model.safetensors"
+printf 'x' >"$pack/runtime/more.py"
+runs 1 "an extra file" "$receipt" verify "$T/r.json" "$pack"
+grep -q '^extra	runtime/more.py' "$T/out"
+ok $? "is told"
+rm "$pack/runtime/more.py"
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 3000000\n' 0 >"$pack/model.safetensors"
+runs 3 "an LFS pointer in a file's place" "$receipt" verify "$T/r.json" "$pack"
+says "LFS pointer, not the file" "is refused by name"
+one_line "in one line"
+runs 3 "record refuses it too" "$receipt" record --out "$T/lfs.json" "$pack"
+[ ! -e "$T/lfs.json" ]
+ok $? "and writes nothing"
+head -c 3000000 /dev/zero >"$pack/model.safetensors"
+ln -s /etc/hostname "$pack/link"
+runs 3 "a link out of the pack" "$receipt" verify "$T/r.json" "$pack"
+says "leads out of the pack" "is refused"
+rm "$pack/link"
+mkfifo "$pack/fifo"
+runs 3 "a FIFO" "$receipt" verify "$T/r.json" "$pack"
+rm "$pack/fifo"
+
+# a Hub cache: snapshots/REV/name -> ../../blobs/HASH
+hub=$T/models--org--name
+mkdir -p "$hub/blobs" "$hub/snapshots/abc/runtime"
+for f in a.txt config.json model.safetensors runtime/run.py; do
+    h=$(sha256sum <"$pack/$f" | cut -c1-64)
+    cp "$pack/$f" "$hub/blobs/$h"
+    up=../../blobs
+    case $f in */*) up=../../../blobs ;; esac
+    ln -s $up/$h "$hub/snapshots/abc/$f"
+done
+runs 0 "a snapshot of links in a Hub cache" "$receipt" verify "$T/r.json" "$hub/snapshots/abc"
+
+# receipts that are not sound
+bad() { # bad STATUS NAME TEXT
+    printf '%s' "$3" >"$T/bad.json"
+    runs "$1" "$2" "$receipt" verify "$T/bad.json" "$pack"
+    one_line "$2: one line"
+}
+sha=5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03
+f='{"format": "assay-receipt-1", "upstream": null, "files": '
+bad 3 "no JSON" 'nothing'
+bad 4 "another format" '{"format": "x-2", "files": []}'
+bad 3 "no files" "$f[]}"
+bad 3 "a path above the pack" "$f[{\"path\": \"../a\", \"size\": 1, \"sha256\": \"$sha\"}]}"
+bad 3 "an absolute path" "$f[{\"path\": \"/a\", \"size\": 1, \"sha256\": \"$sha\"}]}"
+bad 3 "a path with a newline" "$f[{\"path\": \"a\\nb\", \"size\": 1, \"sha256\": \"$sha\"}]}"
+bad 3 "a path twice" "$f[{\"path\": \"a\", \"size\": 1, \"sha256\": \"$sha\"}, {\"path\": \"a\", \"size\": 1, \"sha256\": \"$sha\"}]}"
+bad 3 "a negative size" "$f[{\"path\": \"a\", \"size\": -1, \"sha256\": \"$sha\"}]}"
+bad 3 "a short digest" "$f[{\"path\": \"a\", \"size\": 1, \"sha256\": \"58\"}]}"
+bad 3 "no digest" "$f[{\"path\": \"a\", \"size\": 1}]}"
+bad 3 "a key twice" "$f[{\"path\": \"a\", \"path\": \"b\", \"size\": 1, \"sha256\": \"$sha\"}]}"
+
+# import: the same pack from four forms of listing
+ptr() { printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %s\n' "$1" "$2"; }
+blob() { { printf 'blob %s\0' "$(wc -c <"$1")"; cat "$1"; } | sha1sum | cut -c1-40; }
+model=$(sha256sum <"$pack/model.safetensors" | cut -c1-64)
+ptr "$model" 3000000 >"$T/ptr"
+p=$(blob "$T/ptr") a=$(blob "$pack/a.txt") c=$(blob "$pack/config.json") r=$(blob "$pack/runtime/run.py")
+cat >"$T/tree.json" <<E
+[{"type": "directory", "oid": "$a", "size": 0, "path": "runtime"},
+ {"type": "file", "oid": "$a", "size": 6, "path": "a.txt"},
+ {"type": "file", "oid": "$c", "size": 3, "path": "config.json"},
+ {"type": "file", "oid": "$p", "size": 3000000, "path": "model.safetensors", "xetHash": "00",
+  "lfs": {"oid": "$model", "size": 3000000, "pointerSize": 132}},
+ {"type": "file", "oid": "$r", "size": 9, "path": "runtime/run.py"}]
+E
+cat >"$T/info.json" <<E
+{"id": "org/name", "sha": "abc", "siblings": [
+ {"rfilename": "a.txt", "blobId": "$a", "size": 6},
+ {"rfilename": "config.json", "blobId": "$c", "size": 3},
+ {"rfilename": "model.safetensors", "blobId": "$p", "size": 3000000,
+  "lfs": {"sha256": "$model", "size": 3000000, "pointerSize": 132}},
+ {"rfilename": "runtime/run.py", "blobId": "$r", "size": 9}]}
+E
+cat >"$T/cache.json" <<E
+{"format_version": 1, "files": {"a.txt": {"size": 6, "blob_id": "$a"},
+ "config.json": {"size": 3, "blob_id": "$c"}, "runtime/run.py": {"size": 9, "blob_id": "$r"},
+ "model.safetensors": {"size": 3000000, "blob_id": "$p", "lfs_sha256": "$model", "lfs_size": 3000000}}}
+E
+{
+    printf '100644 blob %s       6\ta.txt\n' "$a"
+    printf '100644 blob %s       3\t"config\\056json"\n' "$c"
+    printf '100644 blob %s     132\tmodel.safetensors\n' "$p"
+    printf '040000 tree %s       -\truntime\n' "$a"
+    printf '100755 blob %s       9\truntime/run.py\n' "$r"
+} >"$T/lstree.txt"
+for form in tree.json info.json cache.json lstree.txt; do
+    rm -f "$T/i.json"
+    runs 0 "import $form" "$receipt" import --upstream org/name@abc --listing "$T/$form" --out "$T/i.json"
+    grep -q '"strength": "listing"' "$T/i.json"
+    ok $? "its strength is stated"
+    runs 0 "the pack matches $form" "$receipt" verify "$T/i.json" "$pack"
+    printf 'jello\n' >"$pack/a.txt"
+    runs 1 "other bytes do not match $form" "$receipt" verify "$T/i.json" "$pack"
+    printf 'hello\n' >"$pack/a.txt"
+    printf 'x' | dd of="$pack/model.safetensors" bs=1 seek=77 conv=notrunc 2>/dev/null
+    runs 1 "another LFS content does not match $form" "$receipt" verify "$T/i.json" "$pack"
+    head -c 3000000 /dev/zero >"$pack/model.safetensors"
+done
+runs 5 "import overwrites nothing" "$receipt" import --upstream org/name@abc --listing "$T/tree.json" --out "$T/i.json"
+runs 3 "model info of another revision" "$receipt" import --upstream org/name@abd --listing "$T/info.json"
+says "not 'abd'" "both revisions are told"
+sed '/run.py/d; s/},$/}]/' "$T/tree.json" | sed '1,3s/}]$/},/' >"$T/short.json"
+runs 3 "a listing with a page missing" "$receipt" import --upstream o/n@1 --listing "$T/short.json"
+says "a page of the listing is missing" "is refused"
+runs 2 "import without a listing" "$receipt" import --upstream o/n@1
+runs 2 "no such verb" "$receipt" frobnicate
+runs 6 "a full disk under stdout" sh -c "'$receipt' verify '$T/r.json' '$pack' >/dev/full"
+done_testing

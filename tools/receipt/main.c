@@ -1,0 +1,47 @@
+/* assay-receipt: who the bytes are, and what a run proves. */
+#include "base/err.h"
+#include "verbs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *about;
+    int (*run)(int argc, char **argv);
+} verbs[] = {
+    {"record", "a receipt of the bytes that are there", verb_record},
+    {"import", "a receipt from upstream's own listing", verb_import},
+    {"verify", "a pack against its receipt", verb_verify},
+};
+
+enum { VERBS = sizeof(verbs) / sizeof(verbs[0]) };
+
+static void usage(FILE *f)
+{
+    fprintf(f, "usage: assay-receipt VERB [options] ...\n"
+               "Source receipts, and the evidence of a run.\n\n");
+    for (size_t i = 0; i < VERBS; i++)
+        fprintf(f, "  %-12s %s\n", verbs[i].name, verbs[i].about);
+    fprintf(f, "\nassay-receipt VERB --help tells a verb's options.\n");
+}
+
+int main(int argc, char **argv)
+{
+    const char *verb = argc > 1 ? argv[1] : "";
+
+    if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0) {
+        usage(stdout);
+        return fflush(stdout) ? ERR_SYSTEM : ERR_NONE;
+    }
+    if (strcmp(verb, "--version") == 0) {
+        printf("assay-receipt %s\n", ASSAY_VERSION);
+        return fflush(stdout) ? ERR_SYSTEM : ERR_NONE;
+    }
+    for (size_t i = 0; i < VERBS; i++)
+        if (strcmp(verb, verbs[i].name) == 0)
+            return verbs[i].run(argc - 1, argv + 1);
+    if (verb[0])
+        fprintf(stderr, "assay-receipt: no verb '%s'\n", verb);
+    usage(stderr);
+    return ERR_USAGE;
+}

@@ -1,0 +1,105 @@
+/* record and import: a receipt is made. */
+#include "cli/cli.h"
+#include "receipt/receipt.h"
+#include "verbs.h"
+
+#include "base/io.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* To a new file (an older one is never overwritten), or to stdout. */
+static int put(const struct receipt *r, const char *out, struct err *err)
+{
+    json_t *root = receipt_json(r);
+    struct buf text = BUF_INIT;
+    int ret = 0;
+
+    if (out) {
+        ret = json_write_file(root, out, err);
+    } else {
+        json_write(root, &text);
+        fwrite(text.data, 1, text.len, stdout);
+    }
+    buf_release(&text);
+    json_decref(root);
+    return ret;
+}
+
+static int check_new(const char *out, struct err *err)
+{
+    if (out && io_exists(out))
+        return err_set(err, ERR_EXISTS, "%s: is there already", out);
+    return 0;
+}
+
+int verb_record(int argc, char **argv)
+{
+    const char *upstream = NULL, *out = NULL;
+    const struct cli_opt options[] = {
+        {'u', "upstream", "repo@rev", "where the pack was published", CLI_STR,
+         &upstream},
+        {'o', "out", "file", "write the receipt there, not to stdout", CLI_STR,
+         &out},
+        {0},
+    };
+    const struct cli_command command = {
+        "assay-receipt",
+        "record",
+        "PACK",
+        "Writes a receipt of the bytes that are there.",
+        options,
+        1,
+        1};
+    struct cli_list rest = {NULL, 0};
+    struct receipt r = RECEIPT_INIT;
+    struct err err = ERR_INIT;
+
+    if (cli_parse(&command, argc, argv, &rest, &err) == 0 &&
+        (!upstream || receipt_set_upstream(&r, upstream, &err) == 0) &&
+        check_new(out, &err) == 0 &&
+        receipt_record(&r, rest.items[0], &err) == 0)
+        put(&r, out, &err);
+    receipt_release(&r);
+    free(rest.items);
+    return cli_finish(&command, &err);
+}
+
+int verb_import(int argc, char **argv)
+{
+    const char *upstream = NULL, *listing = NULL, *out = NULL;
+    const struct cli_opt options[] = {
+        {'u', "upstream", "repo@rev", "what the listing lists", CLI_STR,
+         &upstream},
+        {'l', "listing", "file",
+         "Hub tree or model info JSON, or git ls-tree -r -t -l text", CLI_STR,
+         &listing},
+        {'o', "out", "file", "write the receipt there, not to stdout", CLI_STR,
+         &out},
+        {0},
+    };
+    const struct cli_command command = {
+        "assay-receipt",
+        "import",
+        "",
+        "Writes a receipt from upstream's own listing.",
+        options,
+        0,
+        0};
+    struct cli_list rest = {NULL, 0};
+    struct receipt r = RECEIPT_INIT;
+    struct err err = ERR_INIT;
+    int parsed = cli_parse(&command, argc, argv, &rest, &err);
+
+    if (parsed == 0 && !upstream)
+        err_set(&err, ERR_USAGE, "--upstream is needed");
+    else if (parsed == 0 && !listing)
+        err_set(&err, ERR_USAGE, "--listing is needed");
+    else if (parsed == 0 && receipt_set_upstream(&r, upstream, &err) == 0 &&
+             check_new(out, &err) == 0 &&
+             receipt_import(&r, listing, &err) == 0)
+        put(&r, out, &err);
+    receipt_release(&r);
+    free(rest.items);
+    return cli_finish(&command, &err);
+}

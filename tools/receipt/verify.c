@@ -1,0 +1,235 @@
+/* verify: every file of a pack against its receipt. */
+#include "base/io.h"
+#include "base/path.h"
+#include "base/publish.h"
+#include "cli/cli.h"
+#include "evidence/stage.h"
+#include "receipt/receipt.h"
+#include "verbs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *how(const struct receipt_row *row)
+{
+    if (row->state == RECEIPT_MISSING || row->state == RECEIPT_EXTRA)
+        return NULL;
+    return row->by_pointer && row->listed.sha256[0] ? "sha256, lfs pointer"
+           : row->by_pointer                        ? "lfs pointer"
+           : row->listed.sha256[0] && row->listed.git_blob[0]
+               ? "sha256, git_blob"
+           : row->listed.sha256[0] ? "sha256"
+                                   : "git_blob";
+}
+
+static json_t *row_json(const struct receipt_row *row)
+{
+    const char *path = row->listed.path ? row->listed.path : row->found.path;
+    json_t *o = json_pack("{s:s, s:s, s:s?}", "path", path, "verdict",
+                          receipt_state_name(row->state), "by", how(row));
+
+    json_object_set_new(o, "expected",
+                        row->listed.path ? receipt_file_json(&row->listed)
+                                         : json_null());
+    json_object_set_new(o, "found",
+                        row->found.path ? receipt_file_json(&row->found)
+                                        : json_null());
+    return o;
+}
+
+/* One document; the table is printed from it, so the two cannot differ. */
+static json_t *document(const struct receipt *r, const char *sha256,
+                        const struct receipt_report *report)
+{
+    json_t *root = json_object(), *files = json_array();
+
+    json_object_set_new(
+        root, "verdict",
+        json_string(report->same == report->count ? "same" : "differs"));
+    json_object_set_new(root, "receipt_sha256", json_string(sha256));
+    json_object_set_new(root, "strength", json_string(r->strength));
+    json_object_set_new(root, "upstream",
+                        r->repository
+                            ? json_pack("{s:s, s:s}", "repository",
+                                        r->repository, "revision", r->revision)
+                            : json_null());
+    for (size_t i = 0; i < report->count; i++)
+        json_array_append_new(files, row_json(&report->rows[i]));
+    json_object_set_new(root, "files", files);
+    return root;
+}
+
+static void print_digest(const json_t *row, const char *key, const char *side,
+                         const char *digest)
+{
+    const char *text =
+        json_string_value(json_object_get(json_object_get(row, side), digest));
+
+    if (text)
+        printf("\t  %s %s %s\n", key, digest, text);
+}
+
+static void print_table(const json_t *root)
+{
+    json_t *row;
+    size_t i, same = 0;
+
+    json_array_foreach(json_object_get(root, "files"), i, row)
+    {
+        const char *verdict =
+            json_string_value(json_object_get(row, "verdict"));
+
+        printf("%s\t%s\n", verdict,
+               json_string_value(json_object_get(row, "path")));
+        same += strcmp(verdict, "same") == 0;
+        if (strcmp(verdict, "differs") != 0)
+            continue;
+        printf("\t  expected size %lld, found %lld\n",
+               (long long)json_integer_value(
+                   json_object_get(json_object_get(row, "expected"), "size")),
+               (long long)json_integer_value(
+                   json_object_get(json_object_get(row, "found"), "size")));
+        print_digest(row, "expected", "expected", "sha256");
+        print_digest(row, "found   ", "found", "sha256");
+        print_digest(row, "expected", "expected", "git_blob");
+        print_digest(row, "found   ", "found", "git_blob");
+    }
+    printf("%zu of %zu files are the same\n", same,
+           json_array_size(json_object_get(root, "files")));
+}
+
+static void print_json(const json_t *root)
+{
+    struct buf text = BUF_INIT;
+
+    json_write(root, &text);
+    fwrite(text.data, 1, text.len, stdout);
+    buf_release(&text);
+}
+
+/* The source stage of a run: the receipt, what verify said, the record. */
+static int write_stage(struct stage *s, const char *out, const char *receipt,
+                       const json_t *root, struct err *err)
+{
+    struct publish p = PUBLISH_INIT;
+    char *copy = NULL, *said = NULL;
+
+    if (publish_begin(&p, out, err))
+        return -1;
+    copy = path_join(p.part, "receipt.json");
+    said = path_join(p.part, "verify-before.json");
+    int ret = io_copy_file(receipt, copy, err) ||
+                      json_write_file(root, said, err) ||
+                      stage_output(s, p.part, "receipt.json", err) ||
+                      stage_output(s, p.part, "verify-before.json", err) ||
+                      stage_write(s, p.part, err)
+                  ? -1
+                  : 0;
+    if (ret == 0)
+        ret = publish_commit(&p, err);
+    else
+        publish_abort(&p);
+    free(copy);
+    free(said);
+    return ret;
+}
+
+/* The files found are the stage's inputs, by the digests just taken. */
+static void add_inputs(struct stage *s, const char *pack,
+                       const struct receipt_report *report)
+{
+    for (size_t i = 0; i < report->disk.count; i++) {
+        const struct receipt_file *f = &report->disk.files[i];
+        char *path = path_join(pack, f->path);
+
+        stage_input_known(s, path, f->sha256, f->size);
+        free(path);
+    }
+}
+
+struct verify_options {
+    const char *out;
+    bool json;
+    struct stage_options stage;
+};
+
+static int verify(const struct verify_options *opt, const char *receipt,
+                  const char *pack, int argc, char **argv, struct err *err)
+{
+    struct receipt r = RECEIPT_INIT;
+    struct receipt_report report = {.disk = RECEIPT_INIT};
+    struct stage *s = NULL;
+    char sha256[HASH_SHA256_HEX];
+    json_t *root = NULL;
+    int ret = -1;
+
+    if (opt->out && io_exists(opt->out)) {
+        err_set(err, ERR_EXISTS, "%s: is there already", opt->out);
+        goto out;
+    }
+    if (receipt_read(&r, receipt, err) ||
+        hash_sha256_file(receipt, sha256, NULL, err))
+        goto out;
+    if (opt->out) {
+        /* the verb is an argument of the program */
+        s = stage_new("assay-receipt", argc + 1, argv - 1, &opt->stage, err);
+        if (!s)
+            goto out;
+        stage_role(s, "PACK", pack);
+        stage_role(s, "RECEIPT", receipt);
+        stage_role(s, "OUT", opt->out);
+        if (stage_input(s, receipt, err))
+            goto out;
+    }
+    if (receipt_verify(&r, pack, &report, err))
+        goto out;
+    root = document(&r, sha256, &report);
+    if (s) {
+        add_inputs(s, pack, &report);
+        if (write_stage(s, opt->out, receipt, root, err))
+            goto out;
+    }
+    if (opt->json)
+        print_json(root);
+    else
+        print_table(root);
+    if (report.same != report.count)
+        err->code = ERR_NO; /* the answer is no; the table says why */
+    ret = 0;
+out:
+    json_decref(root);
+    stage_free(s);
+    receipt_report_release(&report);
+    receipt_release(&r);
+    return ret;
+}
+
+int verb_verify(int argc, char **argv)
+{
+    struct verify_options opt = {0};
+    const struct cli_opt options[] = {
+        {'j', "json", NULL, "print one JSON document", CLI_FLAG, &opt.json},
+        {'o', "out", "dir", "also write a run's source stage there", CLI_STR,
+         &opt.out},
+        STAGE_OPTIONS(opt.stage),
+        {0},
+    };
+    const struct cli_command command = {
+        "assay-receipt",
+        "verify",
+        "RECEIPT PACK",
+        "Compares every file of a pack with its receipt.",
+        options,
+        2,
+        2};
+    struct cli_list rest = {NULL, 0};
+    struct err err = ERR_INIT;
+
+    if (cli_parse(&command, argc, argv, &rest, &err) == 0)
+        verify(&opt, rest.items[0], rest.items[1], argc, argv, &err);
+    free(rest.items);
+    free(opt.stage.roles.items);
+    free(opt.stage.after.items);
+    return cli_finish(&command, &err);
+}
