@@ -1,0 +1,81 @@
+#ifndef KERNELS_KERNELS_INTERNAL_H
+#define KERNELS_KERNELS_INTERNAL_H
+
+#include "kernels/dense.h"
+#include "kernels/kernels.h"
+#include "kernels/packed.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+enum {
+    CHAIN = 128,        /* the block of chain128 */
+    PACKED_GROUP = 128, /* columns that share a scale */
+    PACKED_WORDS = 8    /* words of codes in a group */
+};
+
+/* Whatever the NaN, the one NaN. */
+static inline float canonical_f32(float x)
+{
+    return x == x ? x : __builtin_nanf("");
+}
+static inline double canonical_f64(double x)
+{
+    return x == x ? x : __builtin_nan("");
+}
+
+/*
+ * One form of every heavy kernel.  An entry does what the public function of
+ * its name promises, its arguments checked; threads and scratch are its own
+ * affair.  KERNEL_FORM declares the functions of a form, KERNEL_TABLE is its
+ * table: a new entry stands in all three lists.
+ */
+struct kernel_table {
+    enum kernel_form form;
+    const char *name;
+    void (*packed_matmul)(float *y, const float *x,
+                          const struct packed_weight *w, enum packed_grid grid,
+                          int64_t rows);
+    void (*packed_matmul_f64)(double *y, const double *x,
+                              const struct packed_weight *w, int64_t rows);
+    void (*dense_matmul)(float *y, const float *x, const struct dense_weight *w,
+                         const float *bias, int64_t rows);
+    void (*dense_matmul_f64)(double *y, const double *x,
+                             const struct dense_weight *w, const double *bias,
+                             int64_t rows);
+    void (*hadamard)(float *x, const float *signs, int64_t width, int64_t block,
+                     int64_t rows, bool is_inverse);
+    void (*hadamard_f64)(double *x, const double *signs, int64_t width,
+                         int64_t block, int64_t rows, bool is_inverse);
+};
+
+#define KERNEL_FORM(form)                                                     \
+    void packed_matmul_##form(float *y, const float *x,                       \
+                              const struct packed_weight *w,                  \
+                              enum packed_grid grid, int64_t rows);           \
+    void packed_matmul_f64_##form(double *y, const double *x,                 \
+                                  const struct packed_weight *w,              \
+                                  int64_t rows);                              \
+    void dense_matmul_##form(float *y, const float *x,                        \
+                             const struct dense_weight *w, const float *bias, \
+                             int64_t rows);                                   \
+    void dense_matmul_f64_##form(double *y, const double *x,                  \
+                                 const struct dense_weight *w,                \
+                                 const double *bias, int64_t rows);           \
+    void hadamard_##form(float *x, const float *signs, int64_t width,         \
+                         int64_t block, int64_t rows, bool is_inverse);       \
+    void hadamard_f64_##form(double *x, const double *signs, int64_t width,   \
+                             int64_t block, int64_t rows, bool is_inverse)
+
+#define KERNEL_TABLE(FORM, form)                                           \
+    {                                                                      \
+        FORM, #form, packed_matmul_##form, packed_matmul_f64_##form,       \
+            dense_matmul_##form, dense_matmul_f64_##form, hadamard_##form, \
+            hadamard_f64_##form                                            \
+    }
+
+KERNEL_FORM(plain);
+
+/* The table of the form in use. */
+const struct kernel_table *kernels_table(void);
+#endif
