@@ -1,0 +1,57 @@
+#ifndef EVIDENCE_BAG_H
+#define EVIDENCE_BAG_H
+
+#include "base/err.h"
+#include "hash/hash.h"
+#include "json/json.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Evidence as a BagIt 1.0 bag (formats.md 6.2):
+ *
+ *     bagit.txt bag-info.txt manifest-sha256.txt tagmanifest-sha256.txt
+ *     data/...                               the payload
+ *     timing.json, *.sig                     in no manifest
+ *
+ * Names follow formats.md 6.1: portable, unique ignoring case, regular files
+ * and folders only, no links of either kind, no empty folder.
+ */
+struct bag_file {
+    char *path; /* from the bag's root */
+    char sha256[HASH_SHA256_HEX];
+    int64_t size;
+};
+
+struct bag_files {
+    struct bag_file *items; /* sorted by path bytes */
+    size_t count;
+};
+
+#define BAG_FILES_INIT \
+    {                  \
+        NULL, 0        \
+    }
+void bag_files_release(struct bag_files *files);
+const struct bag_file *bag_find(const struct bag_files *files,
+                                const char *path);
+
+/*
+ * Seals a folder that holds data/ (and perhaps timing.json): writes bagit.txt,
+ * the manifest, bag-info.txt and, last, the tag manifest.  `date` is the
+ * Bagging-Date "YYYY-MM-DD", NULL to leave it out.  The External-Identifier
+ * follows from the payload, so that two bags of the same payload are the same
+ * bytes.  A bag that is sealed already is ERR_EXISTS; a name or file that may
+ * not stand in evidence is ERR_INPUT.
+ */
+int bag_seal(const char *dir, const char *date, struct err *err);
+
+/*
+ * Checks a bag as it lies on disk.  Every fault is appended to `faults` as one
+ * line of text; `files` gets the payload as found, hashed.  -1 only when the
+ * folder cannot be read at all.
+ */
+int bag_check(const char *dir, struct bag_files *files, json_t *faults,
+              struct err *err);
+#endif
