@@ -12,6 +12,12 @@ static const struct {
     {"record", "a receipt of the bytes that are there", verb_record},
     {"import", "a receipt from upstream's own listing", verb_import},
     {"verify", "a pack against its receipt", verb_verify},
+    {"freeze", "copies of cases, images, protocol and gates", verb_freeze},
+    {"cases", "the names of the cases", verb_cases},
+    {"keep", "copies of captures, a folder a case", verb_keep},
+    {"executables", "what ran, by the stage records", verb_executables},
+    {"seal", "manifests: the last act of a run", verb_seal},
+    {"publish", "a finished run gets its name", verb_publish},
 };
 
 enum { VERBS = sizeof(verbs) / sizeof(verbs[0]) };

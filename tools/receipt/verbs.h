@@ -1,6 +1,9 @@
 #ifndef TOOLS_RECEIPT_VERBS_H
 #define TOOLS_RECEIPT_VERBS_H
 
+#include "base/err.h"
+#include "json/json.h"
+
 /* Each verb as a main() of its own; argv[0] is the verb. */
 int verb_record(int argc, char **argv);
 int verb_import(int argc, char **argv);
@@ -12,4 +15,9 @@ int verb_executables(int argc, char **argv);
 int verb_seal(int argc, char **argv);
 int verb_publish(int argc, char **argv);
 int verb_audit(int argc, char **argv);
+
+/* Every program and library that the stage records below `data` name, and the
+ * candidate's own executable (or NULL); NULL with err set. */
+json_t *executables_json(const char *data, const char *candidate,
+                         struct err *err);
 #endif
