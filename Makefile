@@ -1,6 +1,22 @@
 # Assay: build, check, install, and the chains a user runs.  One file, no
 # recursion; a new folder under lib/, tools/ or tests/ is found by itself.
 
+# Debian packages that building, testing and the man pages need.
+PACKAGES := gcc libc6-dev make pkg-config libjansson-dev libssl-dev \
+            libarchive-dev libzstd-dev libpng-dev libjpeg62-turbo-dev \
+            libwebp-dev libpcre2-dev perl python3 scdoc mandoc util-linux
+
+ifneq ($(filter deps,$(MAKECMDGOALS)),)
+# The other goals run in a second make, which sees what was just installed.
+OTHERS := $(filter-out deps,$(MAKECMDGOALS))
+deps:
+	@sh tests/support/deps.sh $(PACKAGES)
+$(OTHERS): deps
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)) $@
+.NOTPARALLEL:
+.PHONY: deps $(OTHERS)
+else
+
 VERSION := 0.1.0
 PREFIX  ?= /usr/local
 CC      ?= cc
@@ -86,3 +102,5 @@ clean:
 FORCE:
 .PHONY: all build tests check check-layers check-headers man clean FORCE
 .SECONDARY:
+
+endif
