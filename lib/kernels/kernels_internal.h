@@ -2,6 +2,7 @@
 #define KERNELS_KERNELS_INTERNAL_H
 
 #include "kernels/dense.h"
+#include "kernels/gated_delta.h"
 #include "kernels/kernels.h"
 #include "kernels/packed.h"
 
@@ -47,6 +48,13 @@ struct kernel_table {
                      int64_t rows, bool is_inverse);
     void (*hadamard_f64)(double *x, const double *signs, int64_t width,
                          int64_t block, int64_t rows, bool is_inverse);
+    void (*gated_delta)(float *y, float *state, const float *q, const float *k,
+                        const float *v, const float *g, const float *beta,
+                        const struct gated_delta *shape, int64_t tokens);
+    void (*gated_delta_f64)(double *y, double *state, const double *q,
+                            const double *k, const double *v, const double *g,
+                            const double *beta, const struct gated_delta *shape,
+                            int64_t tokens);
 };
 
 #define KERNEL_FORM(form)                                                     \
@@ -65,13 +73,21 @@ struct kernel_table {
     void hadamard_##form(float *x, const float *signs, int64_t width,         \
                          int64_t block, int64_t rows, bool is_inverse);       \
     void hadamard_f64_##form(double *x, const double *signs, int64_t width,   \
-                             int64_t block, int64_t rows, bool is_inverse)
+                             int64_t block, int64_t rows, bool is_inverse);   \
+    void gated_delta_##form(float *y, float *state, const float *q,           \
+                            const float *k, const float *v, const float *g,   \
+                            const float *beta,                                \
+                            const struct gated_delta *shape, int64_t tokens); \
+    void gated_delta_f64_##form(                                              \
+        double *y, double *state, const double *q, const double *k,           \
+        const double *v, const double *g, const double *beta,                 \
+        const struct gated_delta *shape, int64_t tokens)
 
-#define KERNEL_TABLE(FORM, form)                                           \
-    {                                                                      \
-        FORM, #form, packed_matmul_##form, packed_matmul_f64_##form,       \
-            dense_matmul_##form, dense_matmul_f64_##form, hadamard_##form, \
-            hadamard_f64_##form                                            \
+#define KERNEL_TABLE(FORM, form)                                            \
+    {                                                                       \
+        FORM, #form, packed_matmul_##form, packed_matmul_f64_##form,        \
+            dense_matmul_##form, dense_matmul_f64_##form, hadamard_##form,  \
+            hadamard_f64_##form, gated_delta_##form, gated_delta_f64_##form \
     }
 
 KERNEL_FORM(plain);
