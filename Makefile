@@ -97,10 +97,30 @@ $O/man/%: tools/*/%.scd
 	scdoc <$< >$@
 	mandoc -T lint -W error $@
 
+# The chain a user runs: SIZE=, PACK=, REFERENCE=, CANDIDATE=, ROOT= ... go on
+# to pipelines/qualify, which tells them all (--help).
+CHAIN := SIZE ROOT PACK RECEIPT REFERENCE CASES PROTOCOL GATES CANDIDATE \
+         CANDIDATE_EXE PRECISION FILES ADJUDICATE KEEP_REFERENCE THREADS RUN
+qualify: build
+	@ASSAY_BIN=$O pipelines/qualify $(foreach v,$(CHAIN),$(if $($v),$v='$($v)'))
+audit: build
+	@$O/assay-receipt audit '$(RUN)'
+
+install: build man
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/assay
+	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	install pipelines/qualify $(DESTDIR)$(PREFIX)/bin/assay-qualify
+	install -m 644 pipelines/*.json $(DESTDIR)$(PREFIX)/share/assay
+	cp -R fixtures/tiny $(DESTDIR)$(PREFIX)/share/assay/
+	for page in $(MAN_PAGES); do \
+	    install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page \
+	        || exit 1; done
+
 clean:
 	rm -rf build
 FORCE:
-.PHONY: all build tests check check-layers check-headers man clean FORCE
+.PHONY: all build tests check check-layers check-headers man qualify audit \
+        install clean FORCE
 .SECONDARY:
 
 endif

@@ -149,7 +149,7 @@ static void add_inputs(struct stage *s, const char *pack,
 }
 
 struct verify_options {
-    const char *out;
+    const char *out, *revision;
     bool json;
     struct stage_options stage;
 };
@@ -171,6 +171,12 @@ static int verify(const struct verify_options *opt, const char *receipt,
     if (receipt_read(&r, receipt, err) ||
         hash_sha256_file(receipt, sha256, NULL, err))
         goto out;
+    if (opt->revision &&
+        (!r.revision || strcmp(r.revision, opt->revision) != 0)) {
+        err_set(err, ERR_INPUT, "%s: is of revision '%s', not '%s'", receipt,
+                r.revision ? r.revision : "(none)", opt->revision);
+        goto out;
+    }
     if (opt->out) {
         /* the verb is an argument of the program */
         s = stage_new("assay-receipt", argc + 1, argv - 1, &opt->stage, err);
@@ -210,6 +216,8 @@ int verb_verify(int argc, char **argv)
     struct verify_options opt = {0};
     const struct cli_opt options[] = {
         {'j', "json", NULL, "print one JSON document", CLI_FLAG, &opt.json},
+        {'r', "revision", "rev", "the revision that the receipt must name",
+         CLI_STR, &opt.revision},
         {'o', "out", "dir", "also write a run's source stage there", CLI_STR,
          &opt.out},
         STAGE_OPTIONS(opt.stage),
