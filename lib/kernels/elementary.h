@@ -26,7 +26,11 @@ double elem_tanh(double x);
 double elem_erf(double x);
 double elem_pow(double x, double y); /* x > 0 and both finite, else NaN */
 
-/* The double function of a float, rounded. */
+/*
+ * In f32.  exp and tanh have a shorter series of their own in double, which
+ * also runs fast; the others are the double functions.  All are rounded once,
+ * and below 0.50001 units in the last place.
+ */
 float elem_exp_f32(float x);
 float elem_log_f32(float x);
 float elem_log1p_f32(float x);
@@ -36,10 +40,8 @@ float elem_tanh_f32(float x);
 float elem_erf_f32(float x);
 float elem_pow_f32(float x, float y);
 
-/*
- * y[i] = exp(x[i]) in f32, y may be x; the same bits in every kernel form.
- * Below 0.5002 units in the last place (a shorter double polynomial than
- * elem_exp's, so a few of 10,000 roundings differ from elem_exp_f32's).
- */
+/* y[i] = elem_exp_f32(x[i]) and elem_tanh_f32(x[i]), y may be x; the same bits
+ * in every kernel form. */
 void elem_exp_row(float *y, const float *x, int64_t n);
+void elem_tanh_row(float *y, const float *x, int64_t n);
 #endif

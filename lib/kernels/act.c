@@ -1,0 +1,369 @@
+/*
+ * Activations and gates.  A function of one 16-bit value is a table of its
+ * 65,536 results, made at first use by the steps that upstream's graph takes.
+ */
+#include "kernels/act.h"
+
+#include "base/bug.h"
+#include "kernels/elementary.h"
+#include "kernels/round.h"
+#include "kernels/rows_internal.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { BLOCK = 256, VALUES = 65536 };
+
+/* ---- one value, each operation rounded ---- */
+
+static float exp_to(enum dtype t, float x)
+{
+    return t == DTYPE_F32 ? elem_exp_f32(x)
+                          : round_from_f64(t, elem_exp((double)x));
+}
+
+static float tanh_to(enum dtype t, float x)
+{
+    return t == DTYPE_F32 ? elem_tanh_f32(x)
+                          : round_from_f64(t, elem_tanh((double)x));
+}
+
+/* What follows the exponential e of |x|. */
+static float sigmoid_of_exp(enum dtype t, float x, float e)
+{
+    float q = round_to(t, 1.0f / round_to(t, 1.0f + e));
+
+    return x < 0 ? q : round_to(t, 1.0f - q);
+}
+
+static float sigmoid(enum dtype t, float x)
+{
+    return sigmoid_of_exp(t, x, exp_to(t, fabsf(x)));
+}
+
+static float silu(enum dtype t, float x)
+{
+    return round_to(t, x * sigmoid(t, x));
+}
+
+/* The argument of tanh, and what follows its value h. */
+static float gelu_inner(enum dtype t, float x)
+{
+    float k1 = round_from_f64(t, 0.044715);
+    float k2 = round_from_f64(t, 0.7978845608028654); /* sqrt(2 / pi) */
+    double wide = (double)x;
+    float cube = round_from_f64(t, wide * wide * wide);
+    float u = round_to(t, x + round_to(t, k1 * cube));
+
+    return round_to(t, k2 * u);
+}
+
+static float gelu_outer(enum dtype t, float x, float h)
+{
+    return round_to(t, round_to(t, 0.5f * x) * round_to(t, 1.0f + h));
+}
+
+static float gelu_tanh(enum dtype t, float x)
+{
+    return gelu_outer(t, x, tanh_to(t, gelu_inner(t, x)));
+}
+
+static float gelu_erf(enum dtype t, float x)
+{
+    float root = round_from_f64(t, 1.4142135623730951);
+    float s = round_to(t, x / root);
+    float e = round_from_f64(t, elem_erf((double)s));
+    float p = round_to(t, x * round_to(t, 1.0f + e));
+
+    return round_to(t, p / 2);
+}
+
+static float softplus(enum dtype t, float x)
+{
+    float high = x > 0 ? x : 0, low = x > 0 ? 0 : x;
+    float e = exp_to(t, round_to(t, low - high)), sum = 1.0f + e, tail;
+
+    if (x != x)
+        return __builtin_nanf("");
+    tail = sum == 1 ? e : e * (elem_log_f32(sum) / (sum - 1.0f));
+    return round_to(t, high + tail);
+}
+
+/* ---- tables ---- */
+
+struct table {
+    float (*function)(enum dtype t, float x);
+    atomic_bool is_made[2];
+    uint16_t values[2][VALUES]; /* F16, BF16 */
+};
+
+static struct table sigmoid_table = {.function = sigmoid};
+static struct table silu_table = {.function = silu};
+static struct table gelu_tanh_table = {.function = gelu_tanh};
+static struct table gelu_erf_table = {.function = gelu_erf};
+static struct table softplus_table = {.function = softplus};
+
+static const uint16_t *table_of(struct table *table, enum dtype t)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    int which = t == DTYPE_BF16;
+    uint16_t *values = table->values[which];
+
+    BUG_ON(t != DTYPE_F16 && t != DTYPE_BF16);
+    if (atomic_load(&table->is_made[which]))
+        return values;
+    pthread_mutex_lock(&lock);
+    if (!atomic_load(&table->is_made[which])) {
+        for (int i = 0; i < VALUES; i++) {
+            uint16_t bits = (uint16_t)i;
+            float x = which ? bf16_to_f32(bits) : f16_to_f32(bits);
+            float y = table->function(t, x);
+
+            values[i] = which ? bf16_from_f32(y) : f16_from_f32(y);
+        }
+        atomic_store(&table->is_made[which], true);
+    }
+    pthread_mutex_unlock(&lock);
+    return values;
+}
+
+/* y = table(x), times `factor` when there is one. */
+static void look_up(float *y, const float *x, const float *factor, int64_t n,
+                    struct table *table, enum dtype t)
+{
+    const uint16_t *values = table_of(table, t);
+
+    if (rows_use_avx2()) {
+        table_row_avx2(y, x, factor, n, values, t);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        float v = t == DTYPE_F16 ? f16_to_f32(values[f16_from_f32(x[i])])
+                                 : bf16_to_f32(values[bf16_from_f32(x[i])]);
+
+        y[i] = factor ? round_to(t, factor[i] * v) : v;
+    }
+}
+
+/* ---- rows ---- */
+
+/* e = exp(|x|) in f32 of a block; returns its length. */
+static int64_t exp_of_block(float e[BLOCK], const float *x, int64_t left)
+{
+    int64_t n = left < BLOCK ? left : BLOCK;
+
+    for (int64_t i = 0; i < n; i++)
+        e[i] = fabsf(x[i]);
+    elem_exp_row(e, e, n);
+    return n;
+}
+
+void sigmoid_row(float *y, const float *x, int64_t n, enum dtype t)
+{
+    float e[BLOCK];
+
+    if (t != DTYPE_F32) {
+        look_up(y, x, NULL, n, &sigmoid_table, t);
+        return;
+    }
+    for (int64_t at = 0, count; at < n; at += count) {
+        count = exp_of_block(e, x + at, n - at);
+        for (int64_t i = 0; i < count; i++)
+            y[at + i] = sigmoid_of_exp(t, x[at + i], e[i]);
+    }
+}
+
+/* t(silu(x) * factor), silu in f32; factor may be NULL. */
+static void silu_in_f32(float *y, const float *x, const float *factor,
+                        int64_t n, enum dtype t)
+{
+    float e[BLOCK];
+
+    for (int64_t at = 0, count; at < n; at += count) {
+        count = exp_of_block(e, x + at, n - at);
+        for (int64_t i = 0; i < count; i++) {
+            float v = x[at + i] * sigmoid_of_exp(DTYPE_F32, x[at + i], e[i]);
+
+            y[at + i] = round_to(t, factor ? v * factor[at + i] : v);
+        }
+    }
+}
+
+void silu_row(float *y, const float *x, int64_t n, enum dtype t)
+{
+    if (t == DTYPE_F32)
+        silu_in_f32(y, x, NULL, n, t);
+    else
+        look_up(y, x, NULL, n, &silu_table, t);
+}
+
+void silu_mul_row(float *y, const float *gate, const float *up, int64_t n,
+                  enum dtype t)
+{
+    if (t == DTYPE_F32)
+        silu_in_f32(y, gate, up, n, t);
+    else
+        look_up(y, gate, up, n, &silu_table, t);
+}
+
+void silu_gate_row(float *y, const float *z, const float *u, int64_t n,
+                   enum dtype t)
+{
+    silu_in_f32(y, z, u, n, t);
+}
+
+void mul_sigmoid_row(float *y, const float *x, const float *gate, int64_t n,
+                     enum dtype t)
+{
+    float e[BLOCK];
+
+    if (t != DTYPE_F32) {
+        look_up(y, gate, x, n, &sigmoid_table, t);
+        return;
+    }
+    for (int64_t at = 0, count; at < n; at += count) {
+        count = exp_of_block(e, gate + at, n - at);
+        for (int64_t i = 0; i < count; i++)
+            y[at + i] =
+                round_to(t, x[at + i] * sigmoid_of_exp(t, gate[at + i], e[i]));
+    }
+}
+
+void gelu_tanh_row(float *y, const float *x, int64_t n, enum dtype t)
+{
+    float h[BLOCK];
+
+    if (t != DTYPE_F32) {
+        look_up(y, x, NULL, n, &gelu_tanh_table, t);
+        return;
+    }
+    for (int64_t at = 0, count; at < n; at += count) {
+        count = n - at < BLOCK ? n - at : BLOCK;
+        for (int64_t i = 0; i < count; i++)
+            h[i] = gelu_inner(t, x[at + i]);
+        elem_tanh_row(h, h, count);
+        for (int64_t i = 0; i < count; i++)
+            y[at + i] = gelu_outer(t, x[at + i], h[i]);
+    }
+}
+
+void gelu_erf_row(float *y, const float *x, int64_t n, enum dtype t)
+{
+    if (t != DTYPE_F32) {
+        look_up(y, x, NULL, n, &gelu_erf_table, t);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        y[i] = gelu_erf(t, x[i]);
+}
+
+void softplus_row(float *y, const float *x, int64_t n, enum dtype t)
+{
+    if (t != DTYPE_F32) {
+        look_up(y, x, NULL, n, &softplus_table, t);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        y[i] = softplus(t, x[i]);
+}
+
+void decay_rows(float *g, const float *a, const float *dt_bias,
+                const float *a_log, int64_t rows, int64_t heads, enum dtype t)
+{
+    for (int64_t h = 0; h < heads; h++) {
+        float rate = -elem_exp_f32(a_log[h]);
+
+        for (int64_t i = h; i < rows * heads; i += heads)
+            g[i] = elem_exp_f32(rate *
+                                softplus(t, round_to(t, a[i] + dt_bias[h])));
+    }
+}
+
+/* ---- double ---- */
+
+static double canonical(double x)
+{
+    return x == x ? x : __builtin_nan("");
+}
+
+static double sigmoid_f64(double x)
+{
+    double q = 1 / (1 + elem_exp(fabs(x)));
+
+    return x < 0 ? q : 1 - q;
+}
+
+static double softplus_f64(double x)
+{
+    return (x > 0 ? x : 0) + elem_log1p(elem_exp(-fabs(x)));
+}
+
+static double gelu_tanh_f64(double x)
+{
+    double u = 0.7978845608028654 * (x + 0.044715 * (x * x * x));
+
+    return 0.5 * x * (1 + elem_tanh(u));
+}
+
+static double gelu_erf_f64(double x)
+{
+    return 0.5 * x * (1 + elem_erf(x / 1.4142135623730951));
+}
+
+#define ROW_F64(expression)         \
+    for (int64_t i = 0; i < n; i++) \
+    y[i] = canonical(expression)
+
+void sigmoid_row_f64(double *y, const double *x, int64_t n)
+{
+    ROW_F64(sigmoid_f64(x[i]));
+}
+
+void silu_row_f64(double *y, const double *x, int64_t n)
+{
+    ROW_F64(x[i] * sigmoid_f64(x[i]));
+}
+
+void gelu_tanh_row_f64(double *y, const double *x, int64_t n)
+{
+    ROW_F64(gelu_tanh_f64(x[i]));
+}
+
+void gelu_erf_row_f64(double *y, const double *x, int64_t n)
+{
+    ROW_F64(gelu_erf_f64(x[i]));
+}
+
+void softplus_row_f64(double *y, const double *x, int64_t n)
+{
+    ROW_F64(softplus_f64(x[i]));
+}
+
+void silu_mul_row_f64(double *y, const double *gate, const double *up,
+                      int64_t n)
+{
+    ROW_F64(gate[i] * sigmoid_f64(gate[i]) * up[i]);
+}
+
+void silu_gate_row_f64(double *y, const double *z, const double *u, int64_t n)
+{
+    silu_mul_row_f64(y, z, u, n);
+}
+
+void mul_sigmoid_row_f64(double *y, const double *x, const double *gate,
+                         int64_t n)
+{
+    ROW_F64(x[i] * sigmoid_f64(gate[i]));
+}
+
+void decay_rows_f64(double *g, const double *a, const double *dt_bias,
+                    const double *a_log, int64_t rows, int64_t heads)
+{
+    for (int64_t h = 0; h < heads; h++) {
+        double rate = -elem_exp(a_log[h]);
+
+        for (int64_t i = h; i < rows * heads; i += heads)
+            g[i] = canonical(elem_exp(rate * softplus_f64(a[i] + dt_bias[h])));
+    }
+}
