@@ -1,6 +1,7 @@
 #ifndef KERNELS_KERNELS_INTERNAL_H
 #define KERNELS_KERNELS_INTERNAL_H
 
+#include "kernels/attention.h"
 #include "kernels/dense.h"
 #include "kernels/gated_delta.h"
 #include "kernels/kernels.h"
@@ -48,6 +49,11 @@ struct kernel_table {
                      int64_t rows, bool is_inverse);
     void (*hadamard_f64)(double *x, const double *signs, int64_t width,
                          int64_t block, int64_t rows, bool is_inverse);
+    void (*attention)(float *y, const float *q, const float *k, const float *v,
+                      const struct attention *a, int64_t rows, int64_t keys);
+    void (*attention_f64)(double *y, const double *q, const double *k,
+                          const double *v, const struct attention *a,
+                          int64_t rows, int64_t keys);
     void (*gated_delta)(float *y, float *state, const float *q, const float *k,
                         const float *v, const float *g, const float *beta,
                         const struct gated_delta *shape, int64_t tokens);
@@ -74,6 +80,12 @@ struct kernel_table {
                          int64_t block, int64_t rows, bool is_inverse);       \
     void hadamard_f64_##form(double *x, const double *signs, int64_t width,   \
                              int64_t block, int64_t rows, bool is_inverse);   \
+    void attention_##form(float *y, const float *q, const float *k,           \
+                          const float *v, const struct attention *a,          \
+                          int64_t rows, int64_t keys);                        \
+    void attention_f64_##form(double *y, const double *q, const double *k,    \
+                              const double *v, const struct attention *a,     \
+                              int64_t rows, int64_t keys);                    \
     void gated_delta_##form(float *y, float *state, const float *q,           \
                             const float *k, const float *v, const float *g,   \
                             const float *beta,                                \
@@ -83,14 +95,16 @@ struct kernel_table {
         const double *v, const double *g, const double *beta,                 \
         const struct gated_delta *shape, int64_t tokens)
 
-#define KERNEL_TABLE(FORM, form)                                            \
-    {                                                                       \
-        FORM, #form, packed_matmul_##form, packed_matmul_f64_##form,        \
-            dense_matmul_##form, dense_matmul_f64_##form, hadamard_##form,  \
-            hadamard_f64_##form, gated_delta_##form, gated_delta_f64_##form \
+#define KERNEL_TABLE(FORM, form)                                           \
+    {                                                                      \
+        FORM, #form, packed_matmul_##form, packed_matmul_f64_##form,       \
+            dense_matmul_##form, dense_matmul_f64_##form, hadamard_##form, \
+            hadamard_f64_##form, attention_##form, attention_f64_##form,   \
+            gated_delta_##form, gated_delta_f64_##form                     \
     }
 
 KERNEL_FORM(plain);
+KERNEL_FORM(avx2);
 
 /* The table of the form in use. */
 const struct kernel_table *kernels_table(void);
