@@ -1,0 +1,46 @@
+#ifndef GATES_COMPARE_H
+#define GATES_COMPARE_H
+
+#include "base/err.h"
+#include "gates/capture.h"
+#include "json/json.h"
+
+#include <stdbool.h>
+
+/*
+ * The whole comparison: every gate on every case, to one document.  It holds
+ * nothing but what the files say, so that an auditor who runs it again over
+ * the same bytes gets the same bytes: paths stand by role (capture.h).
+ *
+ *     {"verdict", "gates_sha256", "protocol_sha256", "cases_sha256",
+ *      "reason", "counts": {"pass", "fail", "missing", "not applicable"},
+ *      "extra_cases", "not_compared", "unused_gates",
+ *      "cases": [{"name", "verdict", "reason", "images",
+ *        "gates": [{"name", "tensor", "metric", "at_most" | "at_least",
+ *                   "value", "verdict", "worst": {"index", "reference",
+ *                   "candidate"}, "reason", "margin", "compared",
+ *                   "differing", "explanation"}],
+ *        "adjudicator": [{"tensor", "metric", "reference", "candidate",
+ *                         "reason"}]}]}
+ *
+ * extra_cases: of the candidate alone.  not_compared: reference captures that
+ * the cases file does not name.  unused_gates: those that applied to no case.
+ */
+struct compare_request {
+    const char *gates;
+    struct capture_paths reference, candidate;
+    struct capture_paths adjudicator; /* f64 results; count 0 is none */
+    const char *protocol, *cases;     /* JSON files, or NULL */
+    const char *only;                 /* this case alone, or NULL */
+};
+
+/*
+ * Returns the document, or NULL: unreadable reference, gates, cases or protocol
+ * (ERR_INPUT), an unknown metric (ERR_UNSUPPORTED), one file on both sides
+ * (ERR_INPUT).  A failed gate is no error: see compare_passed().
+ */
+json_t *compare_run(const struct compare_request *request, struct err *err);
+
+/* Is the overall verdict "pass"? */
+bool compare_passed(const json_t *document);
+#endif

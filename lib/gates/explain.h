@@ -1,0 +1,43 @@
+#ifndef GATES_EXPLAIN_H
+#define GATES_EXPLAIN_H
+
+#include "cases/cases.h"
+#include "gates/capture.h"
+#include "gates/metrics.h"
+#include "json/json.h"
+
+/*
+ * What the two tensors themselves say about why they differ.  Each returns a
+ * sentence or an object that the caller owns, or NULL when nothing is known; a
+ * read error is nothing known, because the gate has reported it.
+ */
+
+/* Ids: what was put in, left out or replaced, "1 id too many at 0: [2]". */
+char *explain_ids(const struct tensor_source *ref,
+                  const struct tensor_source *cand);
+
+/* Image patches: {"image", "patch": [row, column], "pixel": [y, x], "channel",
+ * "frame"} of element `at`, by the reference's grid. */
+json_t *explain_patch_place(const struct capture *reference,
+                            const struct tensor_source *patches, int64_t at);
+
+/*
+ * Image patches: an order of rows (raster, transposed), an order of features
+ * (channels reversed or last) or a normalisation (another mean and standard
+ * deviation) that turns the reference into the candidate, when one does so
+ * within 1e-5; else that the rows are some permutation, when they are.
+ */
+char *explain_patches(const struct capture *reference,
+                      const struct tensor_source *ref,
+                      const struct tensor_source *cand);
+/*
+ * Image patches again, with the case's images at hand: another resampling
+ * (nearest neighbour, bilinear, ..., with or without antialiasing) that turns
+ * the images into the candidate, where bicubic gives the reference.  Unlike the
+ * two above it needs the image files, as the cases file names them.
+ */
+char *explain_resampling(const struct test_case *planned,
+                         const struct capture *reference,
+                         const struct tensor_source *ref,
+                         const struct tensor_source *cand);
+#endif
