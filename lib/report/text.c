@@ -1,0 +1,203 @@
+/* A comparison for a terminal. */
+#include "base/mem.h"
+#include "report/report.h"
+#include "report/report_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { REMARKS = 8 };
+
+/* Rows of cells, padded to the widest of each column. */
+struct grid {
+    struct buf *cells;
+    size_t rows, columns;
+};
+
+static struct buf *cell(const struct grid *g, size_t row, size_t column)
+{
+    return &g->cells[row * g->columns + column];
+}
+
+static void grid_init(struct grid *g, size_t rows, size_t columns)
+{
+    g->rows = rows;
+    g->columns = columns;
+    g->cells = xcalloc(rows * columns, sizeof(*g->cells));
+}
+
+static void grid_print(struct grid *g, struct buf *out)
+{
+    size_t *widths = xcalloc(g->columns, sizeof(*widths));
+
+    for (size_t r = 0; r < g->rows; r++)
+        for (size_t c = 0; c < g->columns; c++)
+            if (cell(g, r, c)->len > widths[c])
+                widths[c] = cell(g, r, c)->len;
+    for (size_t r = 0; r < g->rows; r++) {
+        for (size_t c = 0; c < g->columns; c++) {
+            const struct buf *b = cell(g, r, c);
+            bool is_last = c + 1 == g->columns;
+
+            buf_addf(out, "%-*s%s", is_last ? 0 : (int)widths[c],
+                     b->data ? b->data : "", is_last ? "" : "  ");
+        }
+        buf_addch(out, '\n');
+    }
+    free(widths);
+}
+
+static void grid_release(struct grid *g)
+{
+    for (size_t i = 0; i < g->rows * g->columns; i++)
+        buf_release(&g->cells[i]);
+    free(g->cells);
+}
+
+static void big_table(const json_t *document, struct buf *out)
+{
+    const json_t *cases = report_cases(document);
+    const json_t *names = report_gates(json_array_get(cases, 0));
+    struct grid g;
+    size_t i, j;
+    json_t *item, *gate;
+
+    grid_init(&g, json_array_size(cases) + 1, json_array_size(names) + 2);
+    buf_addstr(cell(&g, 0, 0), "case");
+    buf_addstr(cell(&g, 0, 1), "verdict");
+    json_array_foreach(names, j, gate)
+    {
+        buf_addstr(cell(&g, 0, j + 2), report_str(gate, "name"));
+    }
+    json_array_foreach(cases, i, item)
+    {
+        buf_addstr(cell(&g, i + 1, 0), report_str(item, "name"));
+        buf_addstr(cell(&g, i + 1, 1), report_str(item, "verdict"));
+        json_array_foreach(report_gates(item), j, gate)
+        {
+            report_cell(gate, cell(&g, i + 1, j + 2));
+        }
+    }
+    grid_print(&g, out);
+    grid_release(&g);
+}
+
+static void gate_table(const json_t *document, struct buf *out)
+{
+    const json_t *names =
+        report_gates(json_array_get(report_cases(document), 0));
+    static const char *const head[] = {"gate", "metric", "limit", "worst",
+                                       "in case"};
+    struct grid g;
+    size_t i;
+    json_t *gate;
+
+    grid_init(&g, json_array_size(names) + 1, 5);
+    for (size_t c = 0; c < 5; c++)
+        buf_addstr(cell(&g, 0, c), head[c]);
+    json_array_foreach(names, i, gate)
+    {
+        const char *in = "-";
+        const json_t *worst = report_worst(document, i, &in);
+
+        buf_addstr(cell(&g, i + 1, 0), report_str(gate, "name"));
+        buf_addstr(cell(&g, i + 1, 1), report_str(gate, "metric"));
+        report_limit(gate, cell(&g, i + 1, 2));
+        if (!worst)
+            buf_addstr(cell(&g, i + 1, 3), "not applicable");
+        else if (json_is_null(json_object_get(worst, "value")))
+            buf_addstr(cell(&g, i + 1, 3), report_str(worst, "verdict"));
+        else
+            report_value(worst, cell(&g, i + 1, 3));
+        buf_addstr(cell(&g, i + 1, 4), in);
+    }
+    grid_print(&g, out);
+    grid_release(&g);
+}
+
+static bool needs_a_line(const json_t *gate)
+{
+    const char *verdict = report_str(gate, "verdict");
+
+    return strcmp(verdict, "fail") == 0 || strcmp(verdict, "missing") == 0;
+}
+
+static void failures(const json_t *document, struct buf *out)
+{
+    size_t i, j;
+    json_t *item, *gate;
+    bool any = false;
+
+    json_array_foreach(report_cases(document), i, item)
+    {
+        if (report_str(item, "reason")[0]) {
+            buf_addf(out, "%s%s: %s\n", any ? "" : "\n",
+                     report_str(item, "name"), report_str(item, "reason"));
+            any = true;
+        }
+        json_array_foreach(report_gates(item), j, gate)
+        {
+            if (!needs_a_line(gate))
+                continue;
+            buf_addf(out, "%s%s, %s: ", any ? "" : "\n",
+                     report_str(item, "name"), report_str(gate, "name"));
+            report_sentence(gate, out);
+            buf_addch(out, '\n');
+            any = true;
+        }
+    }
+}
+
+static void adjudicator_table(const json_t *document, struct buf *out)
+{
+    size_t i, j;
+    json_t *item, *line;
+    bool any = false;
+
+    json_array_foreach(report_cases(document), i, item)
+    {
+        json_array_foreach(json_object_get(item, "adjudicator"), j, line)
+        {
+            char r[32], c[32];
+            const json_t *ref = json_object_get(line, "reference");
+            const json_t *cand = json_object_get(line, "candidate");
+
+            if (!any)
+                buf_addstr(out, "\ndistance from the f64 value\n");
+            any = true;
+            json_format_real(json_number_value(ref), r);
+            json_format_real(json_number_value(cand), c);
+            buf_addf(out, "%s, %s %s: reference %s, candidate %s\n",
+                     report_str(item, "name"), report_str(line, "tensor"),
+                     report_str(line, "metric"), json_is_number(ref) ? r : "-",
+                     json_is_number(cand) ? c : "-");
+        }
+    }
+}
+
+void report_text(const json_t *document, struct buf *out)
+{
+    struct buf lines[REMARKS] = {BUF_INIT};
+    struct buf text = BUF_INIT;
+
+    big_table(document, &text);
+    buf_addch(&text, '\n');
+    gate_table(document, &text);
+    failures(document, &text);
+    adjudicator_table(document, &text);
+    size_t count = report_remarks(document, lines, REMARKS);
+    for (size_t i = 0; i < count; i++) {
+        buf_addf(&text, "%s%s\n", i ? "" : "\n", lines[i].data);
+        buf_release(&lines[i]);
+    }
+    buf_addch(&text, '\n');
+    report_tally(document, &text);
+    buf_addf(&text, "\nverdict: %s\n", report_str(document, "verdict"));
+    /* Names come from files: nothing may steer the terminal. */
+    for (size_t i = 0; i < text.len; i++)
+        if (((unsigned char)text.data[i] < ' ' && text.data[i] != '\n') ||
+            text.data[i] == 0x7f)
+            text.data[i] = '?';
+    buf_add(out, text.data, text.len);
+    buf_release(&text);
+}
