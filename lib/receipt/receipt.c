@@ -496,16 +496,13 @@ static void compare_one(struct receipt_row *row)
     row->state = is_sha && is_blob && is_size ? RECEIPT_SAME : RECEIPT_DIFFERS;
 }
 
-int receipt_verify(const struct receipt *r, const char *pack,
-                   struct receipt_report *out, struct err *err)
+void receipt_compare(const struct receipt *r, struct receipt *disk,
+                     struct receipt_report *out)
 {
     size_t i = 0, j = 0;
 
-    *out = (struct receipt_report){.disk = RECEIPT_INIT};
-    if (walk(&out->disk, pack, err) || hash_files(&out->disk, pack, err)) {
-        receipt_report_release(out);
-        return -1;
-    }
+    *out = (struct receipt_report){.disk = *disk};
+    *disk = (struct receipt)RECEIPT_INIT;
     out->rows = xcalloc(r->count + out->disk.count + 1, sizeof(*out->rows));
     while (i < r->count || j < out->disk.count) {
         struct receipt_row *row = &out->rows[out->count++];
@@ -523,6 +520,19 @@ int receipt_verify(const struct receipt *r, const char *pack,
             compare_one(row);
         out->same += row->state == RECEIPT_SAME;
     }
+}
+
+int receipt_verify(const struct receipt *r, const char *pack,
+                   struct receipt_report *out, struct err *err)
+{
+    struct receipt disk = RECEIPT_INIT;
+
+    *out = (struct receipt_report){.disk = RECEIPT_INIT};
+    if (walk(&disk, pack, err) || hash_files(&disk, pack, err)) {
+        receipt_release(&disk);
+        return -1;
+    }
+    receipt_compare(r, &disk, out);
     return 0;
 }
 

@@ -96,4 +96,18 @@ struct receipt_report {
 int receipt_verify(const struct receipt *r, const char *pack,
                    struct receipt_report *out, struct err *err);
 void receipt_report_release(struct receipt_report *report);
+
+/*
+ * The report as a document; `sha256` is that of the receipt's file:
+ *
+ *     {"verdict": "same" | "differs", "receipt_sha256", "strength", "upstream",
+ *      "files": [{"path", "verdict", "by", "expected", "found"}]}
+ */
+json_t *receipt_report_json(const struct receipt *r, const char *sha256,
+                            const struct receipt_report *report);
+
+/* The report again, from the document's found side alone: for an auditor, who
+ * believes what was found but not what was concluded. */
+int receipt_report_read(const struct receipt *r, const json_t *document,
+                        struct receipt_report *out, struct err *err);
 #endif

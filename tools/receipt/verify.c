@@ -11,55 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *how(const struct receipt_row *row)
-{
-    if (row->state == RECEIPT_MISSING || row->state == RECEIPT_EXTRA)
-        return NULL;
-    return row->by_pointer && row->listed.sha256[0] ? "sha256, lfs pointer"
-           : row->by_pointer                        ? "lfs pointer"
-           : row->listed.sha256[0] && row->listed.git_blob[0]
-               ? "sha256, git_blob"
-           : row->listed.sha256[0] ? "sha256"
-                                   : "git_blob";
-}
-
-static json_t *row_json(const struct receipt_row *row)
-{
-    const char *path = row->listed.path ? row->listed.path : row->found.path;
-    json_t *o = json_pack("{s:s, s:s, s:s?}", "path", path, "verdict",
-                          receipt_state_name(row->state), "by", how(row));
-
-    json_object_set_new(o, "expected",
-                        row->listed.path ? receipt_file_json(&row->listed)
-                                         : json_null());
-    json_object_set_new(o, "found",
-                        row->found.path ? receipt_file_json(&row->found)
-                                        : json_null());
-    return o;
-}
-
-/* One document; the table is printed from it, so the two cannot differ. */
-static json_t *document(const struct receipt *r, const char *sha256,
-                        const struct receipt_report *report)
-{
-    json_t *root = json_object(), *files = json_array();
-
-    json_object_set_new(
-        root, "verdict",
-        json_string(report->same == report->count ? "same" : "differs"));
-    json_object_set_new(root, "receipt_sha256", json_string(sha256));
-    json_object_set_new(root, "strength", json_string(r->strength));
-    json_object_set_new(root, "upstream",
-                        r->repository
-                            ? json_pack("{s:s, s:s}", "repository",
-                                        r->repository, "revision", r->revision)
-                            : json_null());
-    for (size_t i = 0; i < report->count; i++)
-        json_array_append_new(files, row_json(&report->rows[i]));
-    json_object_set_new(root, "files", files);
-    return root;
-}
-
 static void print_digest(const json_t *row, const char *key, const char *side,
                          const char *digest)
 {
@@ -190,7 +141,7 @@ static int verify(const struct verify_options *opt, const char *receipt,
     }
     if (receipt_verify(&r, pack, &report, err))
         goto out;
-    root = document(&r, sha256, &report);
+    root = receipt_report_json(&r, sha256, &report);
     if (s) {
         add_inputs(s, pack, &report);
         if (write_stage(s, opt->out, receipt, root, err))
