@@ -1,0 +1,35 @@
+#!/bin/sh
+# Man pages: every option that a program's help tells has its place in the page,
+# and so has every exit status that it may return.
+. tests/support/tap.sh
+options() { # options COMMAND...: the long options of its help
+    "$@" --help | sed -n 's/^  \(-., \|    \)\(--[a-z0-9-]*\).*/\2/p'
+}
+check() { # check PAGE NAME COMMAND...
+    page=$1
+    name=$2
+    shift 2
+    for option in $(options "$@"); do
+        sed "s/\\\\//g" "$page" | grep -qE -- "$option([^a-z-]|\$)"
+        ok $? "$name: $option is in the page"
+    done
+}
+for page in tools/*/assay-*.1.scd; do
+    tool=${page%/*}
+    tool=${tool##*/}
+    program=$(bin "$tool")
+    if [ "$tool" = receipt ]; then
+        for verb in $("$program" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+            check "$page" "receipt $verb" "$program" "$verb"
+            grep -q "assay-receipt $verb\\*" "$page"
+            ok $? "receipt $verb: in the synopsis"
+        done
+    else
+        check "$page" "$tool" "$program"
+    fi
+    for status in 0 1 2 3 4 5 6; do
+        sed -n '/^# EXIT STATUS/,/^# [^E]/p' "$page" | grep -q "^\*$status\*\|^| $status\|^- \*$status\*"
+        ok $? "$tool: status $status is told"
+    done
+done
+done_testing
