@@ -239,16 +239,18 @@ static int write_tags(const char *dir, const struct bag_files *files,
 static int check_root(const char *dir, struct err *err)
 {
     struct io_list list;
-    int ret = 0;
+    char *seal = path_join(dir, tag_manifest_name);
+    int ret = io_exists(seal)
+                  ? err_set(err, ERR_EXISTS, "%s: is sealed already", dir)
+                  : 0;
 
-    if (io_list(dir, &list, err))
+    free(seal);
+    if (ret || io_list(dir, &list, err))
         return -1;
     for (size_t i = 0; i < list.count && ret == 0; i++) {
         const char *name = list.names[i];
 
-        if (strcmp(name, tag_manifest_name) == 0)
-            ret = err_set(err, ERR_EXISTS, "%s: is sealed already", dir);
-        else if (strcmp(name, "data") != 0 && strcmp(name, "timing.json") != 0)
+        if (strcmp(name, "data") != 0 && strcmp(name, "timing.json") != 0)
             ret = err_set(err, ERR_INPUT, "%s/%s: does not belong there", dir,
                           name);
     }

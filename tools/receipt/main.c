@@ -18,6 +18,7 @@ static const struct {
     {"executables", "what ran, by the stage records", verb_executables},
     {"seal", "manifests: the last act of a run", verb_seal},
     {"publish", "a finished run gets its name", verb_publish},
+    {"audit", "a run's answer, derived again from its evidence", verb_audit},
 };
 
 enum { VERBS = sizeof(verbs) / sizeof(verbs[0]) };
