@@ -29,6 +29,8 @@ struct one_case {
     char *name;
     struct file *files;
     size_t count;
+    size_t layers; /* how many paths have a folder or file for it */
+    char *remark;
 };
 
 struct capture_set {
@@ -47,11 +49,11 @@ struct open_file {
 struct capture {
     struct open_file *files; /* in order of layers */
     size_t count;
-    char *trouble;
+    char *trouble, *remark;
 };
 
 /* Adds text to a "; "-separated list. */
-static void add_trouble(char **list, const char *text)
+static void add_remark(char **list, const char *text)
 {
     char *longer = **list ? xasprintf("%s; %s", *list, text) : xstrdup(text);
 
@@ -67,6 +69,13 @@ static char *by_role(const struct err *why, const char *path, const char *role)
     return strncmp(why->text, path, len) == 0
                ? xasprintf("%s%s", role, why->text + len)
                : xasprintf("%s: %s", role, why->text);
+}
+
+/* "CANDIDATE" for the first path, "CANDIDATE2" for the second. */
+static char *role_of(const struct capture_paths *from, size_t layer)
+{
+    return layer == 0 ? xstrdup(from->role)
+                      : xasprintf("%s%zu", from->role, layer + 1);
 }
 
 static bool has_suffix(const char *name)
@@ -123,7 +132,7 @@ static struct one_case *add_case(struct capture_set *set, const char *name)
         return found;
     set->cases = xrealloc(set->cases, (set->count + 1) * sizeof(*set->cases));
     found = &set->cases[set->count++];
-    *found = (struct one_case){.name = xstrdup(name)};
+    *found = (struct one_case){.name = xstrdup(name), .remark = xstrdup("")};
     return found;
 }
 
@@ -145,18 +154,26 @@ static size_t count_files(const struct io_list *list, const char *files,
 }
 
 static void add_files(struct one_case *c, const char *dir, const char *role,
-                      const struct io_list *list, const char *files,
-                      size_t layer)
+                      const struct io_list *list,
+                      const struct capture_paths *from, size_t layer)
 {
     size_t listed;
+    bool is_free;
 
-    count_files(list, files, &listed);
+    count_files(list, from->files, &listed);
+    is_free = !from->files || (from->may_fail && listed == 0);
     for (size_t i = 0; i < list->count; i++) {
         const char *name = list->names[i];
 
-        if (name[0] == '.' || !has_suffix(name) ||
-            (listed && !is_listed(files, name)))
+        if (name[0] == '.' || !has_suffix(name))
             continue;
+        if (!is_free && !is_listed(from->files, name)) {
+            char *text = xasprintf("--files leaves out %s/%s", role, name);
+
+            add_remark(&c->remark, text);
+            free(text);
+            continue;
+        }
         add_file(c, path_join(dir, name), xasprintf("%s/%s", role, name),
                  layer);
     }
@@ -199,6 +216,7 @@ static int add_case_folder(struct capture_set *set, const char *dir,
         goto out;
     }
     struct one_case *c = add_case(set, name);
+    c->layers++;
     if (io_list(sub, &list, &why)) {
         if (!from->may_fail) {
             *err = why;
@@ -209,7 +227,7 @@ static int add_case_folder(struct capture_set *set, const char *dir,
         }
         goto out;
     }
-    add_files(c, sub, sub_role, &list, from->files, layer);
+    add_files(c, sub, sub_role, &list, from, layer);
 out:
     io_list_release(&list);
     free(sub);
@@ -264,7 +282,7 @@ static int add_folder(struct capture_set *set, const char *dir,
         *kind = KIND_SINGLE;
         /* Later paths of a single capture join the first one's case. */
         struct one_case *c = set->count ? &set->cases[0] : add_case(set, name);
-        add_files(c, dir, role, &list, from->files, layer);
+        add_files(c, dir, role, &list, from, layer);
         free(name);
     } else if (has_case_folders(dir, &list, false)) {
         *kind = KIND_FOLDER;
@@ -279,7 +297,7 @@ static int add_folder(struct capture_set *set, const char *dir,
     } else {
         char *text = xasprintf("%s holds no %s", role, SUFFIX);
 
-        add_trouble(&set->trouble, text);
+        add_remark(&set->trouble, text);
         free(text);
     }
     ret = 0;
@@ -292,8 +310,7 @@ static int add_path(struct capture_set *set, const struct capture_paths *from,
                     size_t layer, enum kind *kind, struct err *err)
 {
     const char *path = from->paths[layer];
-    char *role = layer == 0 ? xstrdup(from->role)
-                            : xasprintf("%s%zu", from->role, layer + 1);
+    char *role = role_of(from, layer);
     struct stat st;
     int ret = 0;
 
@@ -304,7 +321,7 @@ static int add_path(struct capture_set *set, const struct capture_paths *from,
         if (from->may_fail) {
             char *text = by_role(&why, path, role);
 
-            add_trouble(&set->trouble, text);
+            add_remark(&set->trouble, text);
             free(text);
         } else {
             *err = why;
@@ -328,6 +345,27 @@ static int by_name(const void *a, const void *b)
 {
     return strcmp(((const struct one_case *)a)->name,
                   ((const struct one_case *)b)->name);
+}
+
+/* Notes the paths that have no folder for a case that another path has. */
+static void remark_gaps(struct capture_set *set,
+                        const struct capture_paths *from)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        struct one_case *c = &set->cases[i];
+
+        for (size_t k = 0; k < from->count && c->layers < from->count; k++) {
+            char *sub = path_join(from->paths[k], c->name);
+            char *role = role_of(from, k);
+            char *text = xasprintf("%s has no folder for this case", role);
+
+            if (!io_is_dir(sub))
+                add_remark(&c->remark, text);
+            free(sub);
+            free(role);
+            free(text);
+        }
+    }
 }
 
 struct capture_set *capture_set_open(const struct capture_paths *from,
@@ -365,11 +403,15 @@ struct capture_set *capture_set_open(const struct capture_paths *from,
         qsort(set->cases, set->count, sizeof(*set->cases), by_name);
     for (size_t i = 0; i < set->count && !set->may_fail; i++) {
         if (set->cases[i].count == 0) {
-            err_set(err, ERR_INPUT, "%s: case '%s' holds no %s", from->paths[0],
-                    set->cases[i].name, SUFFIX);
+            err_set(err, ERR_INPUT, "%s: case '%s' holds %s%s", from->paths[0],
+                    set->cases[i].name,
+                    from->files ? "none of the files " : "no " SUFFIX,
+                    from->files ? from->files : "");
             goto fail;
         }
     }
+    if (kind == KIND_FOLDER)
+        remark_gaps(set, from);
     return set;
 fail:
     capture_set_close(set);
@@ -389,6 +431,7 @@ void capture_set_close(struct capture_set *set)
         }
         free(c->files);
         free(c->name);
+        free(c->remark);
     }
     free(set->cases);
     free(set->trouble);
@@ -495,6 +538,7 @@ struct capture *capture_open(const struct capture_set *set, const char *name,
     struct capture *c = xcalloc(1, sizeof(*c));
 
     c->trouble = xstrdup(set->trouble);
+    c->remark = xstrdup(from ? from->remark : "");
     if (!from)
         return c;
     c->files = xcalloc(from->count, sizeof(*c->files));
@@ -510,7 +554,7 @@ struct capture *capture_open(const struct capture_set *set, const char *name,
         } else if (set->may_fail) {
             char *text = by_role(&why, o->file->path, o->file->role);
 
-            add_trouble(&c->trouble, text);
+            add_remark(&c->trouble, text);
             free(text);
         } else {
             *err = why;
@@ -536,6 +580,7 @@ void capture_close(struct capture *c)
         safetensors_close(c->files[i].st);
     free(c->files);
     free(c->trouble);
+    free(c->remark);
     free(c);
 }
 
@@ -606,4 +651,9 @@ size_t capture_match(const struct capture *c, const char *pattern,
 const char *capture_trouble(const struct capture *c)
 {
     return c->trouble;
+}
+
+const char *capture_remark(const struct capture *c)
+{
+    return c->remark;
 }

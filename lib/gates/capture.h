@@ -27,7 +27,8 @@ struct capture_paths {
     const char *const *paths;
     size_t count;
     /* Comma-separated names, with or without .safetensors: only these are read
-     * of a folder that holds any of them.  NULL is all. */
+     * of a folder.  A candidate's folder that holds none of them is read
+     * whole: another engine names its files as it likes.  NULL is all. */
     const char *files;
     bool may_fail; /* a candidate */
 };
@@ -77,4 +78,8 @@ size_t capture_match(const struct capture *c, const char *pattern,
 
 /* What could not be read of it, "; " between; "" when all could. */
 const char *capture_trouble(const struct capture *c);
+
+/* Why it may hold less than one expects: paths without a folder for this case,
+ * files that --files left out; "" when nothing of the kind. */
+const char *capture_remark(const struct capture *c);
 #endif

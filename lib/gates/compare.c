@@ -219,6 +219,19 @@ static void finding_release(struct finding *f)
     *f = (struct finding){0};
 }
 
+static char *missing_reason(const struct one *one, const char *tensor,
+                            bool in_reference, bool in_candidate)
+{
+    const char *who = in_candidate   ? "the reference does not hold"
+                      : in_reference ? "the candidate does not hold"
+                                     : "neither side holds";
+    const char *remark =
+        capture_remark(in_candidate ? one->reference : one->candidate);
+
+    return xasprintf("%s '%s'%s%s%s", who, tensor, remark[0] ? " (" : "",
+                     remark, remark[0] ? ")" : "");
+}
+
 static void find_missing(const struct one *one, const char *tensor,
                          bool in_reference, bool in_candidate,
                          struct finding *out)
@@ -234,11 +247,7 @@ static void find_missing(const struct one *one, const char *tensor,
     } else if (!one->in_candidate)
         out->reason = xstrdup("the candidate has no capture of this case");
     else
-        out->reason = xasprintf("%s '%s'",
-                                in_candidate   ? "the reference does not hold"
-                                : in_reference ? "the candidate does not hold"
-                                               : "neither side holds",
-                                tensor);
+        out->reason = missing_reason(one, tensor, in_reference, in_candidate);
 }
 
 static void find_explanation(const struct one *one, const char *tensor,

@@ -113,6 +113,17 @@ rm -r "$T/less/text"
 runs 1 "a missing case" cmp_ $F/reference "$T/less" --json
 is "$(field text prompt_ids verdict)" '"missing"' "misses every gate"
 told "the candidate has no capture of this case" "and is said"
+runs 1 "a case that one of two paths lacks" cmp_ --reference $F/reference \
+    --candidate $F/exact "$T/less" --json
+told "CANDIDATE2 has no folder for this case" "says which path lacks it"
+runs 1 "files that --files leaves out" cmp_ --files inputs,outputs \
+    --candidate-files inputs $F/reference $F/good --json
+told "the candidate does not hold 'logits' (--files leaves out CANDIDATE/image/outputs.safetensors)" \
+    "are named"
+runs 0 "a candidate whose files have other names is read whole" cmp_ \
+    --files inputs,outputs --candidate-files mine $F/reference $F/good
+runs 3 "a reference that has none of the files" cmp_ --files typo $F/reference $F/good
+says "holds none of the files typo" "is refused"
 runs 1 "a candidate that is not there" cmp_ $F/reference "$T/nowhere" --json
 told "CANDIDATE: No such file or directory" "fails by that reason"
 mkdir "$T/empty"
