@@ -504,16 +504,20 @@ int capture_set_apart(const struct capture_set *a, const struct capture_set *b,
     return 0;
 }
 
-int capture_set_files(const struct capture_set *set,
+int capture_set_files(const struct capture_set *set, const char *name,
                       int (*visit)(const char *path, void *context,
                                    struct err *err),
                       void *context, struct err *err)
 {
-    for (size_t i = 0; i < set->count; i++)
-        for (size_t j = 0; j < set->cases[i].count; j++)
-            if (set->cases[i].files[j].has_id &&
-                visit(set->cases[i].files[j].path, context, err))
+    for (size_t i = 0; i < set->count; i++) {
+        const struct one_case *c = &set->cases[i];
+
+        if (name && strcmp(c->name, name) != 0)
+            continue;
+        for (size_t j = 0; j < c->count; j++)
+            if (c->files[j].has_id && visit(c->files[j].path, context, err))
                 return -1;
+    }
     return 0;
 }
 

@@ -55,8 +55,9 @@ const char *capture_set_trouble(const struct capture_set *set);
 int capture_set_apart(const struct capture_set *a, const struct capture_set *b,
                       struct err *err);
 
-/* Visits every file that would be read, in order of cases and paths. */
-int capture_set_files(const struct capture_set *set,
+/* Visits every file that would be read of a case (NULL: of all), in order of
+ * cases and paths. */
+int capture_set_files(const struct capture_set *set, const char *name,
                       int (*visit)(const char *path, void *context,
                                    struct err *err),
                       void *context, struct err *err);

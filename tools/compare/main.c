@@ -152,7 +152,7 @@ static int record_captures(struct stage *s, const struct capture_paths *from,
         free(role);
     }
     set = capture_set_open(from, err);
-    ret = set ? capture_set_files(set, record_file, &in, err) : -1;
+    ret = set ? capture_set_files(set, NULL, record_file, &in, err) : -1;
     capture_set_close(set);
     return ret;
 }

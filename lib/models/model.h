@@ -1,0 +1,153 @@
+#ifndef MODELS_MODEL_H
+#define MODELS_MODEL_H
+
+#include "base/err.h"
+#include "models/tensor_ops.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * A model family computes tensors from a checkpoint and token ids, layer by
+ * layer over all positions of all sequences given.  What it computes at a named
+ * stage is handed to the caller's tap, which may save it and may put other
+ * values in its place (that is how a stage is judged alone).
+ */
+
+/* One case: a prompt, and the continuation along which it is forced. */
+struct sequence {
+    const char *name;
+    int64_t prompt;           /* rows of the prompt, at least 1 */
+    int64_t rows;             /* rows fed: the prompt and all of the
+                                 continuation but its last token */
+    const int64_t *ids;       /* [rows] */
+    const int64_t *positions; /* time, height, width of row r at r, */
+    int64_t position_stride;  /* stride + r and 2 * stride + r */
+    int64_t images;
+    const int64_t *grids; /* [images, 3] in patches: time, height, width */
+    const float *patches; /* [patch_rows, patch_cols], or NULL */
+    int64_t patch_rows, patch_cols;
+};
+
+/* Rows whose distribution is exported: the last of the prompt and all after. */
+static inline int64_t sequence_exported(const struct sequence *s)
+{
+    return s->rows - s->prompt + 1;
+}
+
+/*
+ * How upstream cut the prompt into calls (protocol keys prefill_chunk and
+ * tail): a property of each position, since rounding follows the rows per call.
+ * Every continuation row is a call of its own.
+ */
+struct regime {
+    int64_t prefill_chunk;
+    bool is_tail_one; /* a prompt longer than one chunk leaves its last token
+                         to a call of its own */
+};
+
+/* Rows of the call in which row `row` of the sequence was computed upstream. */
+int64_t regime_call_rows(const struct regime *regime, const struct sequence *s,
+                         int64_t row);
+
+/*
+ * A piece of a stage: rows [row, row + values.rows) and columns
+ * [column, column + values.cols) of the tensor `name` of a sequence.
+ */
+struct tap_piece {
+    int64_t sequence;
+    const char *name;
+    int64_t row, column;
+    struct act values; /* may be overwritten in place */
+};
+
+struct model_tap {
+    void *ctx;
+    int (*piece)(void *ctx, const struct tap_piece *piece, struct err *err);
+};
+
+/* A stage that will come, for a sequence: its whole shape and dtype. */
+struct stage_shape {
+    const char *name;
+    int64_t rows, cols;
+    enum dtype dtype;
+};
+typedef int stage_visitor(void *ctx, const struct stage_shape *shape,
+                          struct err *err);
+
+struct forward_options {
+    enum precision precision;
+    struct regime regime;
+    int64_t chunk; /* rows worked on at once; changes no bit */
+};
+
+struct model;
+
+/* What a family fills in. */
+struct model_family {
+    const char *model_type;
+    struct model *(*open)(const char *pack, bool is_kept, struct err *err);
+    void (*close)(struct model *m);
+    int64_t (*vocab)(const struct model *m);
+    bool (*is_stop)(const struct model *m, int64_t token);
+    int (*check)(const struct model *m, const struct sequence *s,
+                 struct err *err);
+    int (*stages)(const struct model *m, const struct forward_options *o,
+                  const struct sequence *s, stage_visitor *visit, void *ctx,
+                  struct err *err);
+    int (*forward)(struct model *m, const struct forward_options *o,
+                   const struct sequence *s, int64_t count,
+                   const struct model_tap *tap, struct err *err);
+    int (*begin)(struct model *m, const struct forward_options *o,
+                 const struct sequence *s, int64_t capacity,
+                 const struct model_tap *tap, struct err *err);
+    int (*step)(struct model *m, int64_t token, const struct model_tap *tap,
+                struct err *err);
+};
+
+/* Every model begins with its family. */
+struct model {
+    const struct model_family *family;
+};
+
+/*
+ * Opens the checkpoint in a pack folder by config.json's model_type; a family
+ * that is not in the table is ERR_UNSUPPORTED by name.  is_kept: weights stay
+ * in memory once read (for generation), else each layer's are read and dropped.
+ */
+struct model *model_open(const char *pack, bool is_kept, struct err *err);
+void model_close(struct model *m); /* NULL is fine */
+
+int64_t model_vocab(const struct model *m);
+
+/* Does generation end with this token? */
+bool model_is_stop(const struct model *m, int64_t token);
+
+/* Ids within the vocabulary, image rows matching the grids and so on. */
+int model_check(const struct model *m, const struct sequence *s,
+                struct err *err);
+
+/*
+ * Every stage that a pass over `s` will hand to the tap, in order: logits,
+ * hidden_states, image_embeds, and trace.STAGE.
+ */
+int model_stages(const struct model *m, const struct forward_options *o,
+                 const struct sequence *s, stage_visitor *visit, void *ctx,
+                 struct err *err);
+
+/* One pass over the weights for all sequences. */
+int model_forward(struct model *m, const struct forward_options *o,
+                  const struct sequence *s, int64_t count,
+                  const struct model_tap *tap, struct err *err);
+
+/*
+ * Generation with caches: model_begin() computes the prompt, at most `capacity`
+ * rows will follow; each model_step() feeds one token.  Both hand the same
+ * pieces to the tap as one teacher-forced pass would.
+ */
+int model_begin(struct model *m, const struct forward_options *o,
+                const struct sequence *prompt, int64_t capacity,
+                const struct model_tap *tap, struct err *err);
+int model_step(struct model *m, int64_t token, const struct model_tap *tap,
+               struct err *err);
+#endif

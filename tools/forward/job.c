@@ -1,0 +1,242 @@
+/* The cases of a run: inputs and continuations, read into sequences. */
+#include "job.h"
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/path.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t TENSOR_CAP = (size_t)1 << 34;
+
+/* ---- tensors of a capture ---- */
+
+/* A whole tensor into the arena, or NULL with err set. */
+static void *read_tensor(struct job *job, const struct capture *c,
+                         const char *name, enum dtype dtype, int dims,
+                         struct tensor_source *source, struct err *err)
+{
+    if (!capture_find(c, name, source)) {
+        err_set(err, ERR_INPUT, "holds no tensor '%s'%s%s", name,
+                capture_trouble(c)[0] ? ": " : "", capture_trouble(c));
+        return NULL;
+    }
+    char shape[128];
+    shape_format(&source->shape, shape, sizeof(shape));
+    if (source->dtype != dtype || source->shape.dims != dims) {
+        err_set(err, ERR_INPUT, "tensor '%s' is %s %s, not %s with %d %s", name,
+                dtype_name(source->dtype), shape, dtype_name(dtype), dims,
+                dims == 1 ? "dimension" : "dimensions");
+        return NULL;
+    }
+    int64_t bytes = shape_bytes(&source->shape, dtype);
+    if (bytes < 0 || (size_t)bytes > TENSOR_CAP) {
+        err_set(err, ERR_INPUT, "tensor '%s' is too large: %s", name, shape);
+        return NULL;
+    }
+    void *data = arena_alloc(&job->arena, (size_t)bytes + 1);
+    if (source->read(source, 0, (size_t)bytes, data, err)) {
+        err_in(err, "tensor '%s'", name);
+        return NULL;
+    }
+    return data;
+}
+
+static int read_images(struct job *job, const struct capture *c,
+                       struct sequence *s, struct err *err)
+{
+    struct tensor_source grid, patches;
+
+    s->grids = read_tensor(job, c, "image_grid_thw", DTYPE_I64, 2, &grid, err);
+    if (!s->grids)
+        return -1;
+    s->images = grid.shape.size[0];
+    if (grid.shape.size[1] != 3)
+        return err_set(err, ERR_INPUT,
+                       "tensor 'image_grid_thw' has rows of %lld, not of 3",
+                       (long long)grid.shape.size[1]);
+    if (s->images == 0)
+        return 0;
+    s->patches = read_tensor(job, c, "patches", DTYPE_F32, 2, &patches, err);
+    if (!s->patches)
+        return -1;
+    s->patch_rows = patches.shape.size[0];
+    s->patch_cols = patches.shape.size[1];
+    return 0;
+}
+
+/* Prompt and continuation as one run of ids; positions go on one by one. */
+static void join(struct job *job, struct sequence *s, const int64_t *prompt,
+                 const int64_t *positions, const int64_t *continuation,
+                 int64_t length)
+{
+    int64_t n = s->prompt, extra = length > 0 ? length - 1 : 0, next = 0;
+    int64_t *ids, *all;
+
+    s->rows = n + extra;
+    s->position_stride = s->rows;
+    ids = arena_alloc(&job->arena, (size_t)s->rows * sizeof(*ids));
+    all = arena_alloc(&job->arena, (size_t)s->rows * 3 * sizeof(*all));
+    memcpy(ids, prompt, (size_t)n * sizeof(*ids));
+    for (int64_t i = 0; i < extra; i++)
+        ids[n + i] = continuation[i];
+    for (int64_t i = 0; i < 3 * n; i++) {
+        all[i / n * s->rows + i % n] = positions[i];
+        if (positions[i] >= next && positions[i] < INT32_MAX)
+            next = positions[i] + 1;
+    }
+    for (int axis = 0; axis < 3; axis++)
+        for (int64_t i = 0; i < extra; i++)
+            all[axis * s->rows + n + i] = next + i;
+    s->ids = ids;
+    s->positions = all;
+}
+
+static int read_continuation(struct job *job, const struct job_options *o,
+                             size_t i, struct err *err)
+{
+    struct tensor_source source;
+
+    if (!job->prefix)
+        return 0;
+    struct capture *c = capture_open(job->prefix, job->sequences[i].name, err);
+    if (!c)
+        return err_in(err, "%s", o->prefix);
+    job->continuations[i] =
+        read_tensor(job, c, "continuation_ids", DTYPE_I64, 1, &source, err);
+    if (job->continuations[i]) {
+        job->lengths[i] = source.shape.size[0];
+        if (job->lengths[i] == 0)
+            err_set(err, ERR_INPUT, "tensor 'continuation_ids' is empty");
+    }
+    capture_close(c);
+    if (err->code != ERR_NONE)
+        return err_in(err, "%s: case '%s'", o->prefix, job->sequences[i].name);
+    return 0;
+}
+
+/* The last token of a continuation is never fed, but it is an id too. */
+static int check_last(const struct job *job, size_t i, const struct model *m,
+                      struct err *err)
+{
+    int64_t n = job->lengths[i];
+
+    if (n == 0)
+        return 0;
+    int64_t last = job->continuations[i][n - 1];
+    if (last < 0 || last >= model_vocab(m))
+        return err_set(err, ERR_INPUT,
+                       "continuation_ids: token %lld is %lld, past the "
+                       "vocabulary of %lld",
+                       (long long)(n - 1), (long long)last,
+                       (long long)model_vocab(m));
+    return 0;
+}
+
+static int read_sequence(struct job *job, const struct job_options *o, size_t i,
+                         const struct capture *c, const struct model *m,
+                         struct err *err)
+{
+    struct sequence *s = &job->sequences[i];
+    struct tensor_source ids, positions;
+    const int64_t *prompt =
+        read_tensor(job, c, "prompt_ids", DTYPE_I64, 1, &ids, err);
+    const int64_t *at = prompt ? read_tensor(job, c, "position_ids", DTYPE_I64,
+                                             2, &positions, err)
+                               : NULL;
+
+    if (!at || read_images(job, c, s, err))
+        return -1;
+    s->prompt = ids.shape.size[0];
+    if (s->prompt == 0)
+        return err_set(err, ERR_INPUT, "tensor 'prompt_ids' is empty");
+    if (positions.shape.size[0] != 3 || positions.shape.size[1] != s->prompt)
+        return err_set(err, ERR_INPUT, "tensor 'position_ids' is not [3, %lld]",
+                       (long long)s->prompt);
+    join(job, s, prompt, at, job->continuations[i], job->lengths[i]);
+    if (o->context && s->prompt + job->lengths[i] > o->context)
+        return err_set(err, ERR_INPUT,
+                       "%lld tokens and %lld after them pass the context of "
+                       "%lld",
+                       (long long)s->prompt, (long long)job->lengths[i],
+                       (long long)o->context);
+    return check_last(job, i, m, err) || model_check(m, s, err) ? -1 : 0;
+}
+
+static int read_case(struct job *job, const struct job_options *o, size_t i,
+                     const struct capture_set *set, const struct model *m,
+                     struct err *err)
+{
+    const char *name = capture_set_name(set, i);
+
+    job->sequences[i].name = arena_strdup(&job->arena, name);
+    job->inputs_dirs[i] =
+        job->is_single ? xstrdup(o->inputs) : path_join(o->inputs, name);
+    if (read_continuation(job, o, i, err))
+        return -1;
+    struct capture *c = capture_open(set, name, err);
+    if (!c)
+        return err_in(err, "%s", o->inputs);
+    int ret = read_sequence(job, o, i, c, m, err);
+    capture_close(c);
+    if (ret)
+        err_in(err, "%s: case '%s'", o->inputs, name);
+    return ret;
+}
+
+static struct capture_set *open_set(const char *role, const char *path,
+                                    const char *files, struct err *err)
+{
+    const char *const paths[] = {path};
+    struct capture_paths from = {
+        .role = role, .paths = paths, .count = 1, .files = files};
+
+    return capture_set_open(&from, err);
+}
+
+int job_read(struct job *job, const struct job_options *o,
+             const struct model *m, struct err *err)
+{
+    int ret = -1;
+
+    *job = (struct job){.arena = ARENA_INIT};
+    struct capture_set *set = open_set("INPUTS", o->inputs, "inputs", err);
+    if (!set)
+        return -1;
+    if (o->prefix) {
+        job->prefix = open_set("PREFIX", o->prefix, o->files, err);
+        if (!job->prefix)
+            goto out;
+    }
+    job->is_single = capture_set_is_single(set);
+    job->count = capture_set_count(set);
+    job->sequences = xcalloc(job->count, sizeof(*job->sequences));
+    job->continuations = xcalloc(job->count, sizeof(*job->continuations));
+    job->lengths = xcalloc(job->count, sizeof(*job->lengths));
+    job->inputs_dirs = xcalloc(job->count, sizeof(*job->inputs_dirs));
+    if (job->prefix && job->is_single && capture_set_is_single(job->prefix))
+        capture_set_rename(job->prefix, capture_set_name(set, 0));
+    for (size_t i = 0; i < job->count; i++)
+        if (read_case(job, o, i, set, m, err))
+            goto out;
+    ret = 0;
+out:
+    capture_set_close(set);
+    if (ret)
+        job_release(job);
+    return ret;
+}
+
+void job_release(struct job *job)
+{
+    for (size_t i = 0; job->inputs_dirs && i < job->count; i++)
+        free(job->inputs_dirs[i]);
+    free(job->inputs_dirs);
+    free(job->sequences);
+    free(job->continuations);
+    free(job->lengths);
+    capture_set_close(job->prefix);
+    arena_release(&job->arena);
+    *job = (struct job){.arena = ARENA_INIT};
+}

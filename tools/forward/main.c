@@ -1,0 +1,348 @@
+/*
+ * assay-forward: a checkpoint and a case's inputs to logits, hidden states,
+ * image embeddings and traces.
+ */
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/publish.h"
+#include "cases/protocol.h"
+#include "cli/cli.h"
+#include "evidence/stage.h"
+#include "generate.h"
+#include "job.h"
+#include "kernels/kernels.h"
+#include "kernels/threads.h"
+#include "sink.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_CHUNK = 256 };
+
+static struct {
+    const char *pack, *inputs, *prefix, *files, *protocol, *precision, *trace,
+        *local, *kernel, *out;
+    int64_t chunk, threads, generate;
+    struct stage_options stage;
+} opt;
+
+static const struct cli_opt options[] = {
+    {'p', "pack", "dir", "the checkpoint", CLI_STR, &opt.pack},
+    {'i', "inputs", "dir", "a case's inputs, or a folder of cases", CLI_STR,
+     &opt.inputs},
+    {0, "prefix", "path", "captures whose continuation_ids are fed", CLI_STR,
+     &opt.prefix},
+    {0, "files", "names", "which files of a prefix's folder are read", CLI_STR,
+     &opt.files},
+    {0, "protocol", "file", "the frozen protocol", CLI_STR, &opt.protocol},
+    {0, "precision", "name", "f16, f32 or f64 (the protocol's compute)",
+     CLI_STR, &opt.precision},
+    {'t', "trace", "glob", "stages to save as well, e.g. 'layer*.out'", CLI_STR,
+     &opt.trace},
+    {0, "local", "path", "traces whose values feed every next stage", CLI_STR,
+     &opt.local},
+    {'g', "generate", "n", "greedy tokens instead, at most n", CLI_INT,
+     &opt.generate},
+    {0, "chunk", "n", "rows worked on at once; changes no bit", CLI_INT,
+     &opt.chunk},
+    {'j', "threads", "n", "threads (all processors); changes no bit", CLI_INT,
+     &opt.threads},
+    {0, "kernel", "name", "plain or avx2 (the best there is); changes no bit",
+     CLI_STR, &opt.kernel},
+    {'o', "out", "dir", "where the results go; must not exist", CLI_STR,
+     &opt.out},
+    STAGE_OPTIONS(opt.stage),
+    {0},
+};
+
+static const struct cli_command command = {
+    .program = "assay-forward",
+    .operands = "",
+    .about = "Computes what a checkpoint gives for a case's inputs.",
+    .options = options,
+};
+
+/* ---- what the options and the protocol ask for ---- */
+
+static int check_options(struct err *err)
+{
+    if (!opt.pack || !opt.inputs || !opt.out)
+        return err_set(err, ERR_USAGE, "--pack, --inputs and --out are needed");
+    if (opt.generate && (opt.prefix || opt.trace || opt.local))
+        return err_set(err, ERR_USAGE,
+                       "--generate goes with none of --prefix, "
+                       "--trace and --local");
+    if (opt.chunk > 1 << 20 || opt.threads > 1024)
+        return err_set(err, ERR_USAGE,
+                       "--chunk is at most 1048576, --threads at most 1024");
+    return 0;
+}
+
+static int set_forward(struct forward_options *f, const struct protocol *p,
+                       struct err *err)
+{
+    const char *precision = opt.precision ? opt.precision
+                            : p->compute  ? p->compute
+                                          : "f16";
+
+    if (!precision_parse(precision, &f->precision))
+        return err_set(err, ERR_USAGE,
+                       "precision '%s' is none of f64, f32, "
+                       "f16, bf16",
+                       precision);
+    f->chunk = opt.chunk ? opt.chunk : DEFAULT_CHUNK;
+    f->regime.prefill_chunk = p->prefill_chunk;
+    f->regime.is_tail_one = p->tail == PROTOCOL_TAIL_ONE;
+    return 0;
+}
+
+static int set_kernels(struct err *err)
+{
+    int n = opt.threads ? (int)opt.threads : threads_online();
+
+    return kernels_select(opt.kernel, err) || threads_set(n, err) ? -1 : 0;
+}
+
+/* ---- one pass ---- */
+
+struct run {
+    struct job job;
+    struct capture_set *local;
+    struct forward_options forward;
+    struct model *model;
+    struct publish out;
+    struct sink *sinks; /* one a case */
+};
+
+static char *case_dir(const struct run *r, size_t i)
+{
+    return r->job.is_single ? xstrdup(r->out.part)
+                            : path_join(r->out.part, r->job.sequences[i].name);
+}
+
+static int open_local(struct run *r, struct err *err)
+{
+    const char *const paths[] = {opt.local};
+    struct capture_paths from = {.role = "LOCAL",
+                                 .paths = paths,
+                                 .count = 1,
+                                 .files = "trace-f16,trace"};
+
+    if (!opt.local)
+        return 0;
+    r->local = capture_set_open(&from, err);
+    if (!r->local)
+        return -1;
+    if (r->job.is_single && capture_set_is_single(r->local))
+        capture_set_rename(r->local, r->job.sequences[0].name);
+    return 0;
+}
+
+static int open_sinks(struct run *r, struct err *err)
+{
+    r->sinks = xcalloc(r->job.count, sizeof(*r->sinks));
+    for (size_t i = 0; i < r->job.count; i++) {
+        char *dir = case_dir(r, i);
+        struct sink_options o = {
+            .dir = dir, .pattern = opt.trace, .local = r->local};
+        int ret = io_make_dirs(dir, err);
+
+        if (ret == 0)
+            ret = sink_open(&r->sinks[i], &o, r->model, &r->forward,
+                            &r->job.sequences[i], r->job.continuations[i],
+                            r->job.lengths[i], err);
+        free(dir);
+        if (ret)
+            return -1;
+    }
+    return 0;
+}
+
+static int tap_piece(void *ctx, const struct tap_piece *piece, struct err *err)
+{
+    struct run *r = ctx;
+
+    return sink_piece(&r->sinks[piece->sequence], piece, err);
+}
+
+static int forced_pass(struct run *r, struct err *err)
+{
+    struct model_tap tap = {r, tap_piece};
+
+    if (open_local(r, err) || open_sinks(r, err) ||
+        model_forward(r->model, &r->forward, r->job.sequences,
+                      (int64_t)r->job.count, &tap, err))
+        return -1;
+    for (size_t i = 0; i < r->job.count; i++)
+        if (sink_finish(&r->sinks[i], err))
+            return -1;
+    return 0;
+}
+
+static int generated(struct run *r, struct err *err)
+{
+    if (r->job.count != 1)
+        return err_set(err, ERR_USAGE, "--generate takes one case, not %zu",
+                       r->job.count);
+    char *dir = case_dir(r, 0);
+    int ret = io_make_dirs(dir, err);
+    if (ret == 0)
+        ret = generate(r->model, &r->forward, &r->job.sequences[0],
+                       opt.generate, dir, err);
+    free(dir);
+    return ret;
+}
+
+/* ---- the stage records ---- */
+
+static json_t *orders(enum precision precision)
+{
+    if (precision == PRECISION_F64)
+        return json_pack("{s:s}", "all", "chain128 v1 and lanes16 v1 in f64");
+    return json_pack("{s:s, s:s, s:s, s:s}", "packed", "grid24 v1",
+                     "packed without rotation", "grid32 v1 (f32), grid24 v1",
+                     "products", "chain128 v1", "rows", "lanes16 v1");
+}
+
+static int add_pack(struct stage *s, struct err *err)
+{
+    static const char *const names[] = {"config.json", "hadamard.json",
+                                        "generation_config.json"};
+    struct safetensors *st;
+    int ret = 0;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && ret == 0; i++) {
+        char *path = path_join(opt.pack, names[i]);
+
+        ret = stage_input(s, path, err);
+        free(path);
+    }
+    if (ret)
+        return -1;
+    st = safetensors_open_pack(opt.pack, err);
+    if (!st)
+        return -1;
+    for (size_t i = 0; i < safetensors_count(st) && ret == 0; i++)
+        ret = stage_input(s, safetensors_path(st, safetensors_at(st, i)), err);
+    safetensors_close(st);
+    return ret;
+}
+
+static int add_file(const char *path, void *stage, struct err *err)
+{
+    return stage_input(stage, path, err);
+}
+
+static int add_captures(struct stage *s, const struct capture_set *set,
+                        const char *name, struct err *err)
+{
+    return set ? capture_set_files(set, name, add_file, s, err) : 0;
+}
+
+static int record_case(const struct run *r, const struct stage *common,
+                       size_t i, struct err *err)
+{
+    struct stage *s = stage_copy(common);
+    char *dir = case_dir(r, i);
+    const char *name = r->job.sequences[i].name;
+    int ret = stage_input_dir(s, r->job.inputs_dirs[i], err);
+
+    if (ret == 0)
+        ret = add_captures(s, r->job.prefix, name, err);
+    if (ret == 0)
+        ret = add_captures(s, r->local, name, err);
+    if (ret == 0)
+        ret = stage_output(s, dir, "outputs.safetensors", err);
+    if (ret == 0 && opt.trace)
+        ret = stage_output(s, dir, "trace.safetensors", err);
+    if (ret == 0)
+        ret = stage_write(s, dir, err);
+    free(dir);
+    stage_free(s);
+    return ret;
+}
+
+static int record(const struct run *r, int argc, char **argv, struct err *err)
+{
+    struct stage *s = stage_new("assay-forward", argc, argv, &opt.stage, err);
+    int ret = -1;
+
+    if (!s)
+        return -1;
+    stage_role(s, "PACK", opt.pack);
+    stage_role(s, "INPUTS", opt.inputs);
+    stage_role(s, "PREFIX", opt.prefix);
+    stage_role(s, "LOCAL", opt.local);
+    stage_role(s, "OUT", opt.out);
+    if (add_pack(s, err) || (opt.protocol && stage_input(s, opt.protocol, err)))
+        goto out;
+    stage_set(s, "precision",
+              json_string(precision_name(r->forward.precision)));
+    stage_set(s, "orders", orders(r->forward.precision));
+    for (size_t i = 0; i < r->job.count; i++)
+        if (record_case(r, s, i, err))
+            goto out;
+    ret = 0;
+out:
+    stage_free(s);
+    return ret;
+}
+
+/* ---- all of it ---- */
+
+static int run_all(struct run *r, int argc, char **argv, struct err *err)
+{
+    struct protocol protocol;
+
+    if (protocol_read(opt.protocol, &protocol, err))
+        return -1;
+    struct job_options jo = {.inputs = opt.inputs,
+                             .prefix = opt.prefix,
+                             .files = opt.files,
+                             .context = protocol.context};
+    int ret = set_forward(&r->forward, &protocol, err);
+    protocol_release(&protocol);
+    if (ret || set_kernels(err))
+        return -1;
+    r->model = model_open(opt.pack, opt.generate > 0, err);
+    if (!r->model || job_read(&r->job, &jo, r->model, err) ||
+        publish_begin(&r->out, opt.out, err))
+        return -1;
+    if (opt.generate ? generated(r, err) : forced_pass(r, err))
+        return -1;
+    return record(r, argc, argv, err) || publish_commit(&r->out, err) ? -1 : 0;
+}
+
+static void release(struct run *r)
+{
+    struct err ignored = ERR_INIT;
+
+    for (size_t i = 0; r->sinks && i < r->job.count; i++)
+        sink_release(&r->sinks[i]);
+    free(r->sinks);
+    publish_abort(&r->out);
+    capture_set_close(r->local);
+    job_release(&r->job);
+    model_close(r->model);
+    threads_set(1, &ignored);
+}
+
+int main(int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    struct cli_list rest = {0};
+    int parsed = cli_parse(&command, argc, argv, &rest, &err);
+
+    if (parsed == 0 && check_options(&err) == 0) {
+        struct run r = {.out = PUBLISH_INIT};
+
+        run_all(&r, argc, argv, &err);
+        release(&r);
+    }
+    free(rest.items);
+    free(opt.stage.roles.items);
+    free(opt.stage.after.items);
+    return cli_finish(&command, &err);
+}

@@ -1,0 +1,43 @@
+#ifndef FORWARD_SINK_H
+#define FORWARD_SINK_H
+
+#include "base/err.h"
+#include "gates/capture.h"
+#include "models/model.h"
+#include "safetensors/safetensors.h"
+
+#include <stddef.h>
+
+/*
+ * Where one case's tensors go: outputs.safetensors (logits, hidden_states,
+ * image_embeds and the continuation), and trace.safetensors with the stages
+ * whose name, without "trace.", matches a pattern.  Rows are written as they
+ * come.  With a local trace, every stage that it holds is saved as computed and
+ * then replaced by the trace's values.
+ */
+struct sink_tensor;
+struct sink {
+    struct safetensors_writer *outputs, *trace; /* trace may be NULL */
+    struct sink_tensor *tensors;
+    size_t count;
+    const char *pattern;   /* of --trace, or NULL */
+    struct capture *local; /* owned, or NULL */
+    void *scratch;         /* one row, converted */
+    size_t scratch_size;
+};
+
+struct sink_options {
+    const char *dir;     /* exists */
+    const char *pattern; /* NULL: no trace */
+    const struct capture_set *local;
+};
+
+int sink_open(struct sink *sink, const struct sink_options *o,
+              const struct model *m, const struct forward_options *f,
+              const struct sequence *s, const int64_t *continuation,
+              int64_t length, struct err *err);
+int sink_piece(struct sink *sink, const struct tap_piece *piece,
+               struct err *err);
+int sink_finish(struct sink *sink, struct err *err);
+void sink_release(struct sink *sink);
+#endif
