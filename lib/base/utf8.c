@@ -30,6 +30,11 @@ static size_t sequence(const unsigned char *s, size_t left)
     return n;
 }
 
+size_t utf8_len(const char *text, size_t left)
+{
+    return left ? sequence((const unsigned char *)text, left) : 0;
+}
+
 bool utf8_is_valid(const char *text, size_t len)
 {
     const unsigned char *s = (const unsigned char *)text;

@@ -9,4 +9,8 @@
  * U+10FFFF, nothing cut off?  NUL bytes are characters like others.
  */
 bool utf8_is_valid(const char *text, size_t len);
+
+/* Bytes of the sequence at text (1 to 4); 0 when it is malformed or left is 0.
+ */
+size_t utf8_len(const char *text, size_t left);
 #endif

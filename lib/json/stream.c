@@ -5,6 +5,7 @@
 #include "json/stream.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -93,7 +94,7 @@ static enum json_event bad(struct json_stream *s, size_t offset,
                            struct err *err, const char *what)
 {
     fail_at(s, offset, ERR_INPUT, err, what);
-    return JSON_BAD;
+    return STREAM_BAD;
 }
 
 static void skip_blank(struct json_stream *s)
@@ -206,7 +207,7 @@ static int read_string(struct json_stream *s, struct err *err)
             return fail_at(s, s->start, ERR_INPUT, err,
                            "text ends inside a string");
         if (data[i] >= 0x80) {
-            size_t n = json_utf8_len(s->data + i, s->size - i);
+            size_t n = utf8_len(s->data + i, s->size - i);
 
             if (n == 0)
                 return fail_at(s, i, ERR_INPUT, err, "not UTF-8");
@@ -354,14 +355,14 @@ static enum json_event open_level(struct json_stream *s, char bracket,
     s->at++;
     if (bracket == '[') {
         s->state = WANT_VALUE_OR_END;
-        return JSON_LIST;
+        return STREAM_LIST;
     }
     if (s->unique && !s->keys)
         s->keys = xcalloc(1, sizeof(*s->keys));
     if (s->keys)
         s->keys->open[s->depth] = s->unique ? ++s->keys->objects : 0;
     s->state = WANT_KEY_OR_END;
-    return JSON_OBJECT;
+    return STREAM_OBJECT;
 }
 
 static void after_value(struct json_stream *s)
@@ -374,7 +375,7 @@ static enum json_event close_level(struct json_stream *s)
     s->start = s->at++;
     bool is_list = s->open[--s->depth] == '[';
     after_value(s);
-    return is_list ? JSON_LIST_END : JSON_OBJECT_END;
+    return is_list ? STREAM_LIST_END : STREAM_OBJECT_END;
 }
 
 static enum json_event read_word(struct json_stream *s, const char *word,
@@ -399,17 +400,17 @@ static enum json_event read_key(struct json_stream *s, struct err *err)
                    s->at == s->size ? "text ends inside an object"
                                     : "a key must be a string");
     if (read_string(s, err))
-        return JSON_BAD;
+        return STREAM_BAD;
     size_t start = s->start;
     if (check_key(s, err))
-        return JSON_BAD;
+        return STREAM_BAD;
     skip_blank(s);
     if (s->at == s->size || s->data[s->at] != ':')
         return bad(s, s->at, err, "no ':' after a key");
     s->at++;
     s->start = start;
     s->state = WANT_VALUE;
-    return JSON_KEY;
+    return STREAM_KEY;
 }
 
 static enum json_event read_value(struct json_stream *s, struct err *err)
@@ -421,23 +422,23 @@ static enum json_event read_value(struct json_stream *s, struct err *err)
         return bad(s, s->at, err, "text ends where a value is due");
     if (c == '"') {
         if (read_string(s, err))
-            return JSON_BAD;
+            return STREAM_BAD;
         after_value(s);
-        return JSON_TEXT;
+        return STREAM_TEXT;
     }
     if (c == '{' || c == '[')
         return open_level(s, c, err);
     if (c == '-' || (c >= '0' && c <= '9')) {
         if (read_number(s, err))
-            return JSON_BAD;
+            return STREAM_BAD;
         after_value(s);
-        return JSON_NUMBER;
+        return STREAM_NUMBER;
     }
     if (c == 't')
-        return read_word(s, "true", JSON_TRUTH, err);
+        return read_word(s, "true", STREAM_TRUTH, err);
     if (c == 'f')
-        return read_word(s, "false", JSON_TRUTH, err);
-    return read_word(s, "null", JSON_NOTHING, err);
+        return read_word(s, "false", STREAM_TRUTH, err);
+    return read_word(s, "null", STREAM_NOTHING, err);
 }
 
 enum json_event json_stream_next(struct json_stream *s, struct err *err)
@@ -453,7 +454,7 @@ enum json_event json_stream_next(struct json_stream *s, struct err *err)
         s->start = s->at;
         if (s->at < s->size)
             return bad(s, s->at, err, "text after the document");
-        return JSON_DONE;
+        return STREAM_DONE;
     case WANT_COMMA_OR_END:
         if (c == closing)
             return close_level(s);
@@ -488,7 +489,7 @@ int json_stream_skip(struct json_stream *s, size_t *from, size_t *to,
     do {
         enum json_event event = json_stream_next(s, err);
 
-        if (event == JSON_BAD)
+        if (event == STREAM_BAD)
             return -1;
         if (is_first)
             begin = s->start;

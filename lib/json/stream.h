@@ -17,24 +17,24 @@
  *
  *     struct json_stream s;
  *     json_stream_init(&s, data, len);
- *     while ((event = json_stream_next(&s, &err)) > JSON_DONE) ...
+ *     while ((event = json_stream_next(&s, &err)) > STREAM_DONE) ...
  *     json_stream_release(&s);
  *
  * Duplicate keys are refused inside every value that is read while `unique` is
  * set (it may be changed between calls); where it is not, the caller looks.
  */
 enum json_event {
-    JSON_BAD = -1, /* err says why */
-    JSON_DONE = 0, /* the document has ended */
-    JSON_OBJECT,   /* { */
-    JSON_OBJECT_END,
-    JSON_LIST, /* [ */
-    JSON_LIST_END,
-    JSON_KEY,  /* text, len: decoded */
-    JSON_TEXT, /* text, len: decoded */
-    JSON_NUMBER,
-    JSON_TRUTH, /* true or false: text[0] tells */
-    JSON_NOTHING,
+    STREAM_BAD = -1, /* err says why */
+    STREAM_DONE = 0, /* the document has ended */
+    STREAM_OBJECT,   /* { */
+    STREAM_OBJECT_END,
+    STREAM_LIST, /* [ */
+    STREAM_LIST_END,
+    STREAM_KEY,  /* text, len: decoded */
+    STREAM_TEXT, /* text, len: decoded */
+    STREAM_NUMBER,
+    STREAM_TRUTH, /* true or false: text[0] tells */
+    STREAM_NOTHING,
 };
 
 struct json_stream_keys;
@@ -75,29 +75,4 @@ int json_stream_fail(const struct json_stream *s, enum err_code code,
 /* Line and column (in bytes) of an offset, both from 1. */
 void json_stream_place(const struct json_stream *s, size_t offset, size_t *line,
                        size_t *column);
-
-/* Length of the valid UTF-8 sequence at text (1 to 4), or 0. */
-static inline size_t json_utf8_len(const char *text, size_t room)
-{
-    const unsigned char *p = (const unsigned char *)text;
-
-    if (room == 0)
-        return 0;
-    if (p[0] < 0x80)
-        return 1;
-    if (p[0] < 0xc2 || p[0] > 0xf4 || room < 2 || (p[1] & 0xc0) != 0x80)
-        return 0;
-    if (p[0] < 0xe0)
-        return 2;
-    if (room < 3 || (p[2] & 0xc0) != 0x80)
-        return 0;
-    if (p[0] < 0xf0)
-        return (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0)
-                   ? 0
-                   : 3;
-    if (room < 4 || (p[3] & 0xc0) != 0x80)
-        return 0;
-    return (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] >= 0x90) ? 0
-                                                                           : 4;
-}
 #endif

@@ -48,17 +48,17 @@ extern const size_t unicode_pcre2_lacks_count;
 extern const struct unicode_valued_range unicode_pcre2_extra[];
 extern const size_t unicode_pcre2_extra_count;
 
-extern const struct unicode_range unicode_space[];       /* White_Space */
+extern const struct unicode_range unicode_space[]; /* White_Space */
 extern const size_t unicode_space_count;
-extern const struct unicode_range unicode_word[];        /* \w of single_word */
+extern const struct unicode_range unicode_word[]; /* \w of single_word */
 extern const size_t unicode_word_count;
-extern const struct unicode_range unicode_numeric[];     /* N*, 17.0 */
+extern const struct unicode_range unicode_numeric[]; /* N*, 17.0 */
 extern const size_t unicode_numeric_count;
 extern const struct unicode_range unicode_punctuation[]; /* ASCII, P* of 8.0 */
 extern const size_t unicode_punctuation_count;
-extern const struct unicode_range unicode_accents[];     /* M, 9.0 */
+extern const struct unicode_range unicode_accents[]; /* M, 9.0 */
 extern const size_t unicode_accents_count;
-extern const struct unicode_lower unicode_lower[];       /* 17.0 */
+extern const struct unicode_lower unicode_lower[]; /* 17.0 */
 extern const size_t unicode_lower_count;
 
 /* Normalization, 9.0; Hangul syllables are left to arithmetic. */

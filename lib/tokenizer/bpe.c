@@ -1,0 +1,409 @@
+/*
+ * Byte pair encoding.  The adjacent pair of lowest rank, leftmost among equals,
+ * is replaced until none is left: short pieces by looking through an array,
+ * long ones with a heap (n log n).
+ */
+#include "base/bug.h"
+#include "base/mem.h"
+#include "tokenizer/tokenizer_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHORT = 24, CAP = 1 << 30, MAX_PROBES = 4096 };
+
+static uint64_t hash_pair(uint64_t key)
+{
+    key *= 0x9e3779b97f4a7c15u;
+    return key ^ key >> 32;
+}
+
+static const struct pair_slot *find_pair(const struct model *m, uint32_t left,
+                                         uint32_t right)
+{
+    uint64_t key = (uint64_t)left << 32 | right;
+
+    for (size_t i = hash_pair(key) & m->pair_mask;;
+         i = (i + 1) & m->pair_mask) {
+        if (m->pairs[i].key == key)
+            return &m->pairs[i];
+        if (m->pairs[i].key == UINT64_MAX)
+            return NULL;
+    }
+}
+
+static int64_t find_text(const struct model *m, const char *text, size_t len,
+                         struct buf *bytes)
+{
+    if (!m->is_byte_level)
+        return vocab_find(&m->vocab, text, len);
+    bytes->len = 0;
+    return vocab_to_bytes(text, len, bytes)
+               ? vocab_find(&m->vocab, bytes->data, bytes->len)
+               : vocab_find_raw(&m->vocab, true, text, len);
+}
+
+static size_t shown(size_t len)
+{
+    return len < 100 ? len : 100;
+}
+
+/* Both parts and what they make must be in the vocabulary. */
+static int add_merge(struct model *m, const char *left, size_t left_len,
+                     const char *right, size_t right_len, size_t prefix,
+                     size_t rank, struct buf *work, struct err *err)
+{
+    int64_t a = find_text(m, left, left_len, &work[0]);
+    int64_t b = find_text(m, right, right_len, &work[1]), whole;
+
+    if (a < 0 || b < 0)
+        return err_set(err, ERR_INPUT,
+                       "merges: item %zu: '%.*s' is not in the vocabulary",
+                       rank, (int)shown(a < 0 ? left_len : right_len),
+                       a < 0 ? left : right);
+    if (right_len < prefix)
+        return err_set(err, ERR_INPUT,
+                       "merges: item %zu: shorter than the prefix", rank);
+    /* Here work holds the bytes of both, unless a spelling has none. */
+    bool is_plain = m->is_byte_level && m->vocab.byte_at[a] != UINT32_MAX &&
+                    m->vocab.byte_at[b] != UINT32_MAX;
+    if (is_plain) {
+        buf_add(&work[0], work[1].data, work[1].len);
+        whole = vocab_find(&m->vocab, work[0].data, work[0].len);
+    } else {
+        buf_clear(&work[2]);
+        buf_add(&work[2], left, left_len);
+        buf_add(&work[2], right + prefix, right_len - prefix);
+        whole = find_text(m, work[2].data, work[2].len, &work[0]);
+    }
+    if (whole < 0)
+        return err_set(err, ERR_INPUT,
+                       "merges: item %zu: '%.*s%.*s' is not in the vocabulary",
+                       rank, (int)shown(left_len), left,
+                       (int)shown(right_len - prefix), right + prefix);
+    uint64_t key = (uint64_t)a << 32 | (uint64_t)b;
+    size_t i = hash_pair(key) & m->pair_mask, probes = 0;
+    while (m->pairs[i].key != UINT64_MAX && m->pairs[i].key != key) {
+        i = (i + 1) & m->pair_mask;
+        if (++probes > MAX_PROBES)
+            return err_set(err, ERR_INPUT, "merges: pairs are made to collide");
+    }
+    m->pairs[i] = (struct pair_slot){key, (uint32_t)rank, (uint32_t)whole};
+    return 0;
+}
+
+int bpe_load_merges(struct model *m, const struct merge_text *merges,
+                    size_t count, const char *file, const char *decoded,
+                    struct err *err)
+{
+    struct buf work[3] = {BUF_INIT, BUF_INIT, BUF_INIT};
+    size_t slots = 64, prefix = m->prefix ? strlen(m->prefix) : 0;
+    int ret = 0;
+
+    while (slots < count * 2)
+        slots *= 2;
+    m->pairs = mem_array(slots, sizeof(*m->pairs), CAP, err);
+    if (!m->pairs)
+        return -1;
+    m->pair_mask = slots - 1;
+    memset(m->pairs, 0xff, slots * sizeof(*m->pairs));
+    for (size_t i = 0; i < count && ret == 0; i++) {
+        const char *part[2];
+
+        for (int k = 0; k < 2; k++)
+            part[k] = merges[i].at[k] >> 31
+                          ? decoded + (merges[i].at[k] & 0x7fffffff)
+                          : file + merges[i].at[k];
+        ret = add_merge(m, part[0], merges[i].len[0], part[1], merges[i].len[1],
+                        prefix, i, work, err);
+    }
+    for (int i = 0; i < 3; i++)
+        buf_release(&work[i]);
+    return ret;
+}
+
+void model_finish_bpe(struct model *m)
+{
+    static const char hex[] = "0123456789ABCDEF";
+
+    for (int i = 0; i < 256; i++) {
+        char byte = (char)i;
+        char name[] = "<0x00>";
+
+        name[3] = hex[i >> 4];
+        name[4] = hex[i & 15];
+        m->byte_ids[i] =
+            m->is_byte_level ? vocab_find(&m->vocab, &byte, 1) : -1;
+        m->fallback_ids[i] =
+            vocab_find_raw(&m->vocab, m->is_byte_level, name, 6);
+    }
+    m->unk_id = m->has_unk ? vocab_find_raw(&m->vocab, m->is_byte_level,
+                                            m->unk_token, strlen(m->unk_token))
+                           : -1;
+}
+
+static void put_symbol(struct model_work *w, int64_t id, size_t len)
+{
+    if (w->symbol_count == w->symbol_cap) {
+        w->symbol_cap = w->symbol_cap ? w->symbol_cap * 2 : 256;
+        w->symbols = xrealloc(w->symbols, w->symbol_cap * sizeof(*w->symbols));
+    }
+    struct symbol *s = &w->symbols[w->symbol_count++];
+    s->id = (uint32_t)id;
+    s->len = (uint32_t)len;
+}
+
+/* An unknown character waits for others to be fused with. */
+struct unknown {
+    size_t len;
+    bool is_waiting;
+};
+
+static int put_unknown(const struct model *m, struct model_work *w,
+                       struct unknown *unk, size_t len, struct err *err)
+{
+    if (!m->has_unk)
+        return 0; /* dropped; its neighbours become adjacent */
+    if (m->unk_id < 0)
+        return err_set(err, ERR_INPUT,
+                       "unk_token '%s' is not in the vocabulary", m->unk_token);
+    if (unk->is_waiting && m->fuse_unk) {
+        unk->len += len;
+        return 0;
+    }
+    if (unk->is_waiting)
+        put_symbol(w, m->unk_id, unk->len);
+    *unk = (struct unknown){len, true};
+    return 0;
+}
+
+static bool put_fallback(const struct model *m, struct model_work *w,
+                         const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (m->fallback_ids[(unsigned char)text[i]] < 0)
+            return false;
+    for (size_t i = 0; i < len; i++)
+        put_symbol(w, m->fallback_ids[(unsigned char)text[i]], 1);
+    return true;
+}
+
+/* The symbols of a piece: its characters, or the bytes of a byte-level one. */
+static int start_symbols(const struct model *m, struct model_work *w,
+                         const char *text, size_t len, struct err *err)
+{
+    struct unknown unk = {0, false};
+    char spelled[4];
+    size_t n;
+
+    w->symbol_count = 0;
+    for (size_t i = 0; i < len; i += n) {
+        const char *symbol = text + i;
+        size_t symbol_len;
+        int64_t id;
+
+        if (m->is_byte_level) {
+            n = symbol_len = 1;
+            id = m->byte_ids[(unsigned char)text[i]];
+        } else {
+            utf8_get(text + i, &n);
+            symbol_len = n;
+            bool has_prefix = m->prefix && i > 0;
+            bool has_suffix = m->suffix && i + n == len;
+            if (has_prefix || has_suffix) {
+                buf_clear(&w->text);
+                if (has_prefix)
+                    buf_addstr(&w->text, m->prefix);
+                buf_add(&w->text, symbol, n);
+                if (has_suffix)
+                    buf_addstr(&w->text, m->suffix);
+                symbol = w->text.data;
+                symbol_len = w->text.len;
+            }
+            id = vocab_find(&m->vocab, symbol, symbol_len);
+        }
+        if (id >= 0) {
+            if (unk.is_waiting)
+                put_symbol(w, m->unk_id, unk.len);
+            unk.is_waiting = false;
+            put_symbol(w, id, n);
+            continue;
+        }
+        if (m->is_byte_level && m->byte_fallback) {
+            /* What upstream sees here is the character of the byte. */
+            symbol_len =
+                utf8_put(byte_level_char((unsigned char)text[i]), spelled);
+            symbol = spelled;
+        }
+        if (m->byte_fallback && put_fallback(m, w, symbol, symbol_len))
+            continue;
+        if (put_unknown(m, w, &unk, n, err))
+            return -1;
+    }
+    if (unk.is_waiting)
+        put_symbol(w, m->unk_id, unk.len);
+    return 0;
+}
+
+void work_put(struct model_work *w, uint32_t id, uint32_t len)
+{
+    if (w->token_count == w->token_cap) {
+        w->token_cap = w->token_cap ? w->token_cap * 2 : 256;
+        w->tokens = xrealloc(w->tokens, w->token_cap * sizeof(*w->tokens));
+    }
+    w->tokens[w->token_count++] = (struct model_token){id, len};
+}
+
+static void merge_short(const struct model *m, struct model_work *w)
+{
+    struct symbol *s = w->symbols;
+    size_t n = w->symbol_count;
+    uint32_t rank[SHORT], id[SHORT];
+
+    for (size_t i = 0; i + 1 < n; i++) {
+        const struct pair_slot *p = find_pair(m, s[i].id, s[i + 1].id);
+
+        rank[i] = p ? p->rank : UINT32_MAX;
+        id[i] = p ? p->id : 0;
+    }
+    while (n > 1) {
+        size_t best = 0;
+
+        for (size_t i = 1; i + 1 < n; i++)
+            if (rank[i] < rank[best])
+                best = i;
+        w->operations += n;
+        if (rank[best] == UINT32_MAX)
+            break;
+        s[best].id = id[best];
+        s[best].len += s[best + 1].len;
+        n--;
+        for (size_t i = best + 1; i < n; i++)
+            s[i] = s[i + 1];
+        for (size_t i = best + 1; i + 1 < n; i++) {
+            rank[i] = rank[i + 1];
+            id[i] = id[i + 1];
+        }
+        for (size_t i = best > 0 ? best - 1 : 0; i <= best && i + 1 < n; i++) {
+            const struct pair_slot *p = find_pair(m, s[i].id, s[i + 1].id);
+
+            rank[i] = p ? p->rank : UINT32_MAX;
+            id[i] = p ? p->id : 0;
+        }
+    }
+    w->symbol_count = n;
+}
+
+static bool comes_before(const struct candidate *a, const struct candidate *b)
+{
+    return a->rank < b->rank || (a->rank == b->rank && a->at < b->at);
+}
+
+static void heap_put(struct model_work *w, struct candidate c)
+{
+    if (w->heap_count == w->heap_cap) {
+        w->heap_cap = w->heap_cap ? w->heap_cap * 2 : 256;
+        w->heap = xrealloc(w->heap, w->heap_cap * sizeof(*w->heap));
+    }
+    size_t i = w->heap_count++;
+    while (i > 0 && comes_before(&c, &w->heap[(i - 1) / 2])) {
+        w->heap[i] = w->heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+        w->operations++;
+    }
+    w->heap[i] = c;
+}
+
+static struct candidate heap_take(struct model_work *w)
+{
+    struct candidate top = w->heap[0], last = w->heap[--w->heap_count];
+    size_t i = 0, n = w->heap_count;
+
+    for (;;) {
+        size_t child = 2 * i + 1;
+
+        if (child >= n)
+            break;
+        if (child + 1 < n && comes_before(&w->heap[child + 1], &w->heap[child]))
+            child++;
+        if (!comes_before(&w->heap[child], &last))
+            break;
+        w->heap[i] = w->heap[child];
+        i = child;
+        w->operations++;
+    }
+    if (n)
+        w->heap[i] = last;
+    return top;
+}
+
+static void consider(const struct model *m, struct model_work *w, int32_t at)
+{
+    const struct symbol *s = w->symbols;
+
+    if (at < 0 || s[at].next < 0)
+        return;
+    const struct pair_slot *p = find_pair(m, s[at].id, s[s[at].next].id);
+    if (p)
+        heap_put(w, (struct candidate){p->rank, (uint32_t)at, p->id});
+}
+
+static void merge_long(const struct model *m, struct model_work *w)
+{
+    struct symbol *s = w->symbols;
+    int32_t n = (int32_t)w->symbol_count;
+    size_t kept = 0;
+
+    w->heap_count = 0;
+    for (int32_t i = 0; i < n; i++) {
+        s[i].prev = i - 1;
+        s[i].next = i + 1 < n ? i + 1 : -1;
+    }
+    for (int32_t i = 0; i < n; i++)
+        consider(m, w, i);
+    while (w->heap_count > 0) {
+        struct candidate top = heap_take(w);
+        int32_t at = (int32_t)top.at, next = s[at].next;
+
+        w->operations++;
+        if (s[at].len == 0 || next < 0)
+            continue;
+        const struct pair_slot *p = find_pair(m, s[at].id, s[next].id);
+        if (!p || p->id != top.id)
+            continue; /* one of the two has changed since */
+        s[at].id = top.id;
+        s[at].len += s[next].len;
+        s[at].next = s[next].next;
+        if (s[next].next >= 0)
+            s[s[next].next].prev = at;
+        s[next].len = 0;
+        consider(m, w, s[at].prev);
+        consider(m, w, at);
+    }
+    for (int32_t i = 0; i < n; i++)
+        if (s[i].len)
+            s[kept++] = s[i];
+    w->symbol_count = kept;
+}
+
+int bpe_encode(const struct model *m, struct model_work *w, const char *text,
+               size_t len, struct err *err)
+{
+    if (m->ignore_merges) {
+        int64_t id = vocab_find(&m->vocab, text, len);
+
+        if (id >= 0) {
+            work_put(w, (uint32_t)id, (uint32_t)len);
+            return 0;
+        }
+    }
+    if (start_symbols(m, w, text, len, err))
+        return -1;
+    if (w->symbol_count <= SHORT)
+        merge_short(m, w);
+    else
+        merge_long(m, w);
+    for (size_t i = 0; i < w->symbol_count; i++)
+        work_put(w, w->symbols[i].id, w->symbols[i].len);
+    return 0;
+}

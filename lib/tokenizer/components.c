@@ -1,0 +1,424 @@
+/*
+ * The components of a tokenizer.json, read into flat lists of steps.  An
+ * unknown type is refused by name and place.
+ */
+#include "base/mem.h"
+#include "tokenizer/tokenizer_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char byte_level_pattern[] =
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|"
+    "\\s+(?!\\S)|\\s+";
+
+uint32_t byte_level_char(unsigned char byte)
+{
+    if ((byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) ||
+        byte >= 174)
+        return byte;
+    if (byte <= 32)
+        return 0x100u + byte;
+    return byte == 173 ? 0x100u + 67 : 0x100u + byte - 127 + 33;
+}
+
+int byte_level_byte(uint32_t c)
+{
+    if ((c >= 33 && c <= 126) || (c >= 161 && c <= 172) ||
+        (c >= 174 && c <= 255))
+        return (int)c;
+    if (c >= 0x100 && c <= 0x100 + 32)
+        return (int)(c - 0x100);
+    if (c > 0x100 + 32 && c < 0x100 + 67)
+        return (int)(c - 0x100 - 33 + 127);
+    return c == 0x100 + 67 ? 173 : -1;
+}
+
+static void step_release(struct step *s)
+{
+    pattern_free(s->pattern);
+    free(s->text);
+}
+
+void steps_release(struct steps *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        step_release(&s->items[i]);
+    free(s->items);
+    *s = (struct steps){0};
+}
+
+void frames_release(struct frames *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        free(f->items[i].ids);
+    free(f->items);
+    *f = (struct frames){0};
+}
+
+void chain_release(struct chain *c)
+{
+    steps_release(&c->normalizer);
+    steps_release(&c->pre_tokenizer);
+    steps_release(&c->decoder);
+}
+
+static struct step *add_step(struct steps *s, enum step_kind kind)
+{
+    s->items = xrealloc(s->items, (s->count + 1) * sizeof(*s->items));
+    s->items[s->count] = (struct step){.kind = kind};
+    return &s->items[s->count++];
+}
+
+static int get_bool(const json_t *object, const char *key, bool unless,
+                    bool *out, struct err *err)
+{
+    *out = unless;
+    return json_has(object, key) ? json_get_bool(object, key, out, err) : 0;
+}
+
+/* A string that may hold NUL. */
+static int get_text(const json_t *object, const char *key, struct step *step,
+                    struct err *err)
+{
+    const char *text;
+
+    if (json_get_str(object, key, &text, err))
+        return -1;
+    step->len = json_string_length(json_object_get(object, key));
+    step->text = xstrndup(text, step->len);
+    return 0;
+}
+
+/* {"String": ...} or {"Regex": ...}. */
+static int get_pattern(const json_t *object, struct step *step, struct err *err)
+{
+    const json_t *value = json_object_get(object, "pattern");
+    const json_t *literal = json_object_get(value, "String");
+    const json_t *regex = json_object_get(value, "Regex");
+
+    if (json_object_size(value) != 1 ||
+        (!json_is_string(literal) && !json_is_string(regex)))
+        return err_set(err, ERR_INPUT,
+                       "'pattern' is neither a String nor a Regex");
+    if (json_is_string(literal))
+        step->pattern = pattern_new_literal(json_string_value(literal),
+                                            json_string_length(literal));
+    else
+        step->pattern =
+            pattern_new(json_string_value(regex), json_string_length(regex),
+                        PATTERN_RUBY, err);
+    return step->pattern ? 0 : -1;
+}
+
+static int get_behavior(const json_t *object, const char *unless,
+                        enum behavior *out, struct err *err)
+{
+    static const char *const names[] = {"Removed", "Isolated",
+                                        "MergedWithPrevious", "MergedWithNext",
+                                        "Contiguous"};
+    const char *text = unless;
+
+    if ((!unless || json_has(object, "behavior")) &&
+        json_get_str(object, "behavior", &text, err))
+        return -1;
+    for (int i = 0; i < 5; i++)
+        if (strcmp(names[i], text) == 0) {
+            *out = (enum behavior)i;
+            return 0;
+        }
+    return err_set(err, ERR_UNSUPPORTED, "unknown behavior '%s'", text);
+}
+
+static int get_metaspace(const json_t *object, struct step *step,
+                         struct err *err)
+{
+    static const char *const names[] = {"always", "first", "never"};
+    const char *scheme = "always";
+    size_t n;
+
+    step->behavior = SPLIT_MERGED_WITH_NEXT;
+    if (get_text(object, "replacement", step, err) ||
+        get_bool(object, "split", true, &step->split, err) ||
+        get_bool(object, "add_prefix_space", true, &step->add_prefix_space,
+                 err) ||
+        (json_has(object, "prepend_scheme") &&
+         json_get_str(object, "prepend_scheme", &scheme, err)))
+        return -1;
+    if (step->len == 0 || (utf8_get(step->text, &n), n != step->len))
+        return err_set(err, ERR_INPUT, "'replacement' is not one character");
+    step->pattern = pattern_new_literal(step->text, step->len);
+    for (int i = 0; i < 3; i++)
+        if (strcmp(scheme, names[i]) == 0) {
+            step->scheme = (enum scheme)i;
+            if (!step->add_prefix_space && step->scheme != SCHEME_NEVER)
+                return err_set(err, ERR_INPUT,
+                               "'add_prefix_space' is false, but "
+                               "'prepend_scheme' is not 'never'");
+            return 0;
+        }
+    return err_set(err, ERR_UNSUPPORTED, "unknown prepend_scheme '%s'", scheme);
+}
+
+static int get_count(const json_t *object, const char *key, size_t *out,
+                     struct err *err)
+{
+    int64_t n;
+
+    if (json_get_int(object, key, &n, err))
+        return -1;
+    if (n < 0)
+        return err_set(err, ERR_INPUT, "'%s' is negative", key);
+    *out = (size_t)n;
+    return 0;
+}
+
+/* A component's type, or a refusal that names it. */
+static int get_type(const json_t *value, const char **type, struct err *err)
+{
+    if (!json_is_object(value))
+        return err_set(err, ERR_INPUT, "not an object");
+    return json_get_str(value, "type", type, err);
+}
+
+static int unknown(const char *type, struct err *err)
+{
+    return err_set(err, ERR_UNSUPPORTED, "unknown type '%s'", type);
+}
+
+typedef int read_steps(json_t *value, struct steps *out, struct err *err);
+
+/* The members of a Sequence, each by `read`. */
+static int read_sequence(const json_t *value, const char *key, read_steps *read,
+                         struct steps *out, struct err *err)
+{
+    json_t *list;
+
+    if (json_get_array(value, key, &list, err))
+        return -1;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (read(json_array_get(list, i), out, err))
+            return err_in(err, "%s[%zu]", key, i);
+    return 0;
+}
+
+int steps_read_normalizer(json_t *value, struct steps *out, struct err *err)
+{
+    static const struct {
+        const char *type;
+        enum step_kind kind;
+    } plain[] = {
+        {"NFC", STEP_NFC},
+        {"NFD", STEP_NFD},
+        {"NFKC", STEP_NFKC},
+        {"NFKD", STEP_NFKD},
+        {"Lowercase", STEP_LOWERCASE},
+        {"StripAccents", STEP_STRIP_ACCENTS},
+    };
+    const char *type;
+    struct step *step;
+
+    if (get_type(value, &type, err))
+        return -1;
+    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+        if (strcmp(type, plain[i].type) == 0) {
+            add_step(out, plain[i].kind);
+            return 0;
+        }
+    if (strcmp(type, "Sequence") == 0)
+        return read_sequence(value, "normalizers", steps_read_normalizer, out,
+                             err);
+    if (strcmp(type, "Strip") == 0) {
+        step = add_step(out, STEP_STRIP);
+        return json_get_bool(value, "strip_left", &step->left, err) ||
+                       json_get_bool(value, "strip_right", &step->right, err)
+                   ? -1
+                   : 0;
+    }
+    if (strcmp(type, "Replace") == 0) {
+        step = add_step(out, STEP_REPLACE);
+        return get_pattern(value, step, err) ||
+                       get_text(value, "content", step, err)
+                   ? -1
+                   : 0;
+    }
+    if (strcmp(type, "Prepend") == 0)
+        return get_text(value, "prepend", add_step(out, STEP_PREPEND), err);
+    return unknown(type, err);
+}
+
+int steps_read_pre_tokenizer(json_t *value, struct steps *out, struct err *err)
+{
+    const char *type;
+    struct step *step;
+    bool flag;
+
+    if (get_type(value, &type, err))
+        return -1;
+    if (strcmp(type, "Sequence") == 0)
+        return read_sequence(value, "pretokenizers", steps_read_pre_tokenizer,
+                             out, err);
+    if (strcmp(type, "Split") == 0) {
+        step = add_step(out, STEP_SPLIT);
+        return get_pattern(value, step, err) ||
+                       get_behavior(value, NULL, &step->behavior, err) ||
+                       json_get_bool(value, "invert", &step->invert, err)
+                   ? -1
+                   : 0;
+    }
+    if (strcmp(type, "ByteLevel") == 0) {
+        step = add_step(out, STEP_BYTE_LEVEL);
+        if (json_get_bool(value, "add_prefix_space", &step->add_prefix_space,
+                          err) ||
+            get_bool(value, "use_regex", true, &flag, err))
+            return -1;
+        if (flag)
+            step->pattern =
+                pattern_new(byte_level_pattern, strlen(byte_level_pattern),
+                            PATTERN_RUBY, err);
+        return flag && !step->pattern ? -1 : 0;
+    }
+    if (strcmp(type, "Metaspace") == 0)
+        return get_metaspace(value, add_step(out, STEP_METASPACE), err);
+    if (strcmp(type, "Digits") == 0) {
+        step = add_step(out, STEP_SPLIT);
+        step->pattern = pattern_new_set(unicode_numeric, unicode_numeric_count);
+        if (get_bool(value, "individual_digits", false, &flag, err))
+            return -1;
+        step->behavior = flag ? SPLIT_ISOLATED : SPLIT_CONTIGUOUS;
+        return 0;
+    }
+    if (strcmp(type, "Punctuation") == 0) {
+        step = add_step(out, STEP_SPLIT);
+        step->pattern =
+            pattern_new_set(unicode_punctuation, unicode_punctuation_count);
+        return get_behavior(value, "Isolated", &step->behavior, err);
+    }
+    if (strcmp(type, "Whitespace") == 0) {
+        step = add_step(out, STEP_SPLIT);
+        step->pattern = pattern_new("\\w+|[^\\w\\s]+", 12, PATTERN_RUST, err);
+        step->behavior = SPLIT_REMOVED;
+        step->invert = true;
+        return step->pattern ? 0 : -1;
+    }
+    if (strcmp(type, "WhitespaceSplit") == 0) {
+        step = add_step(out, STEP_SPLIT);
+        step->pattern = pattern_new_set(unicode_space, unicode_space_count);
+        step->behavior = SPLIT_REMOVED;
+        return 0;
+    }
+    return unknown(type, err);
+}
+
+int steps_read_decoder(json_t *value, struct steps *out, struct err *err)
+{
+    const char *type;
+    struct step *step;
+    size_t n;
+
+    if (get_type(value, &type, err))
+        return -1;
+    if (strcmp(type, "Sequence") == 0)
+        return read_sequence(value, "decoders", steps_read_decoder, out, err);
+    if (strcmp(type, "ByteLevel") == 0) {
+        add_step(out, STEP_DECODE_BYTE_LEVEL);
+        return 0;
+    }
+    if (strcmp(type, "ByteFallback") == 0) {
+        add_step(out, STEP_DECODE_BYTE_FALLBACK);
+        return 0;
+    }
+    if (strcmp(type, "Fuse") == 0) {
+        add_step(out, STEP_DECODE_FUSE);
+        return 0;
+    }
+    if (strcmp(type, "Strip") == 0) {
+        step = add_step(out, STEP_DECODE_STRIP);
+        if (get_text(value, "content", step, err) ||
+            get_count(value, "start", &step->start, err) ||
+            get_count(value, "stop", &step->stop, err))
+            return -1;
+        if (step->len == 0 || (utf8_get(step->text, &n), n != step->len))
+            return err_set(err, ERR_INPUT, "'content' is not one character");
+        return 0;
+    }
+    if (strcmp(type, "Replace") == 0) {
+        step = add_step(out, STEP_REPLACE);
+        return get_pattern(value, step, err) ||
+                       get_text(value, "content", step, err)
+                   ? -1
+                   : 0;
+    }
+    if (strcmp(type, "Metaspace") == 0)
+        return get_metaspace(value, add_step(out, STEP_DECODE_METASPACE), err);
+    return unknown(type, err);
+}
+
+/* One piece of a template: its ids, or -1 for the text. */
+static int read_frame_piece(const json_t *piece, const json_t *specials,
+                            struct frame *frame, struct err *err)
+{
+    const json_t *special = json_object_get(piece, "SpecialToken");
+    const json_t *sequence = json_object_get(piece, "Sequence");
+    const char *id;
+    json_t *entry, *ids;
+    size_t more = 1;
+
+    if (json_object_size(piece) != 1 || (!special && !sequence))
+        return err_set(err, ERR_INPUT, "neither a SpecialToken nor a Sequence");
+    if (json_get_str(special ? special : sequence, "id", &id, err))
+        return -1;
+    if (special) {
+        if (json_get_object(specials, id, &entry, err) ||
+            json_get_array(entry, "ids", &ids, err))
+            return err_in(err, "special_tokens");
+        more = json_array_size(ids);
+    } else if (strcmp(id, "A") != 0) {
+        return err_set(err, ERR_UNSUPPORTED,
+                       "sequence '%s' in the template of a single text", id);
+    }
+    frame->ids =
+        xrealloc(frame->ids, (frame->count + more) * sizeof(*frame->ids));
+    for (size_t i = 0; i < more; i++) {
+        const json_t *number = special ? json_array_get(ids, i) : NULL;
+
+        if (special &&
+            (!json_is_integer(number) || json_integer_value(number) < 0))
+            return err_set(err, ERR_INPUT,
+                           "special_tokens: '%s': an id is not a number", id);
+        frame->ids[frame->count++] =
+            special ? (int64_t)json_integer_value(number) : -1;
+    }
+    return 0;
+}
+
+int frames_read(json_t *value, struct frames *out, struct err *err)
+{
+    const char *type;
+    json_t *list, *specials;
+
+    if (get_type(value, &type, err))
+        return -1;
+    if (strcmp(type, "ByteLevel") == 0)
+        return 0; /* only moves offsets */
+    if (strcmp(type, "Sequence") == 0) {
+        if (json_get_array(value, "processors", &list, err))
+            return -1;
+        for (size_t i = 0; i < json_array_size(list); i++)
+            if (frames_read(json_array_get(list, i), out, err))
+                return err_in(err, "processors[%zu]", i);
+        return 0;
+    }
+    if (strcmp(type, "TemplateProcessing") != 0)
+        return unknown(type, err);
+    if (json_get_array(value, "single", &list, err) ||
+        json_get_object(value, "special_tokens", &specials, err))
+        return -1;
+    out->items = xrealloc(out->items, (out->count + 1) * sizeof(*out->items));
+    struct frame *frame = &out->items[out->count++];
+    *frame = (struct frame){0};
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (read_frame_piece(json_array_get(list, i), specials, frame, err))
+            return err_in(err, "single[%zu]", i);
+    return 0;
+}

@@ -1,0 +1,343 @@
+#ifndef TOKENIZER_TOKENIZER_INTERNAL_H
+#define TOKENIZER_TOKENIZER_INTERNAL_H
+
+#include "base/arena.h"
+#include "tokenizer/pattern.h"
+#include "tokenizer/tokenizer.h"
+#include "json/json.h"
+
+/* -- texts on their way: each byte may know where it came from -- */
+
+struct span {
+    uint32_t start, end; /* bytes of the original text */
+};
+
+/* A text being looked at: byte i came from map[i], or from base + i. */
+struct piece {
+    const char *text;
+    size_t len;
+    const struct span *map; /* NULL: nothing was changed */
+    size_t base;
+};
+
+/* A text being made. */
+struct made {
+    struct buf text;
+    struct span *map;
+    size_t map_cap;
+};
+
+struct piece piece_part(const struct piece *p, size_t start, size_t end);
+struct span piece_span(const struct piece *p, size_t start, size_t end);
+void made_clear(struct made *m);
+void made_release(struct made *m);
+void made_add(struct made *m, const char *text, size_t len, struct span from);
+void made_copy(struct made *m, const struct piece *p, size_t start, size_t end);
+struct piece made_piece(const struct made *m);
+
+/* -- components, as flat lists of steps -- */
+
+enum step_kind {
+    STEP_NFC, /* normalizers */
+    STEP_NFD,
+    STEP_NFKC,
+    STEP_NFKD,
+    STEP_LOWERCASE,
+    STEP_STRIP,
+    STEP_STRIP_ACCENTS,
+    STEP_REPLACE, /* a decoder too */
+    STEP_PREPEND,
+    STEP_SPLIT, /* pre-tokenizers */
+    STEP_BYTE_LEVEL,
+    STEP_METASPACE,
+    STEP_DECODE_BYTE_LEVEL, /* decoders */
+    STEP_DECODE_BYTE_FALLBACK,
+    STEP_DECODE_FUSE,
+    STEP_DECODE_STRIP,
+    STEP_DECODE_METASPACE,
+};
+
+enum behavior {
+    SPLIT_REMOVED,
+    SPLIT_ISOLATED,
+    SPLIT_MERGED_WITH_PREVIOUS,
+    SPLIT_MERGED_WITH_NEXT,
+    SPLIT_CONTIGUOUS,
+};
+
+enum scheme { SCHEME_ALWAYS, SCHEME_FIRST, SCHEME_NEVER };
+
+struct step {
+    enum step_kind kind;
+    struct pattern
+        *pattern; /* replace, split, metaspace; byte level: or NULL */
+    char *text;   /* replace, prepend, metaspace, decode strip */
+    size_t len;
+    enum behavior behavior;
+    enum scheme scheme;
+    bool invert, left, right, add_prefix_space, split;
+    size_t start, stop; /* decode strip */
+};
+
+struct steps {
+    struct step *items;
+    size_t count;
+};
+
+/* What a post-processor puts around a text: ids, and -1 for the text. */
+struct frame {
+    int64_t *ids;
+    size_t count;
+};
+struct frames {
+    struct frame *items;
+    size_t count;
+};
+
+/* A chain of components from a file or made by a class. */
+struct chain {
+    struct steps normalizer, pre_tokenizer, decoder;
+    bool has_decoder;
+    bool is_byte_level; /* the model sees bytes for characters */
+};
+
+struct scratch;
+
+int steps_read_normalizer(json_t *value, struct steps *out, struct err *err);
+int steps_read_pre_tokenizer(json_t *value, struct steps *out, struct err *err);
+int steps_read_decoder(json_t *value, struct steps *out, struct err *err);
+int frames_read(json_t *value, struct frames *out, struct err *err);
+void steps_release(struct steps *s);
+void frames_release(struct frames *f);
+void chain_release(struct chain *c);
+
+/* GPT-2's expression, which ByteLevel uses when asked. */
+extern const char byte_level_pattern[];
+
+/* The character of a byte (ByteLevel), and back: -1 for no byte. */
+uint32_t byte_level_char(unsigned char byte);
+int byte_level_byte(uint32_t c);
+
+/* -- normalizing and splitting -- */
+
+/*
+ * Runs the steps over p; *out is p itself or a text in one of the two made
+ * texts, valid until these change.
+ */
+int normalize(const struct steps *steps, const struct piece *p,
+              struct made made[2], struct pattern_scratch *match,
+              struct piece *out, struct err *err);
+
+typedef int piece_each(void *arg, const struct piece *p, struct err *err);
+int pre_tokenize(const struct chain *chain, const struct piece *p,
+                 struct scratch *scratch, piece_each *each, void *arg,
+                 struct err *err);
+
+/* -- texts to numbers, by their beginnings -- */
+
+struct trie;
+#define TRIE_NONE UINT32_MAX
+struct trie *trie_new(void);
+void trie_free(struct trie *t);
+/* False when the text is there already: its first value stays. */
+bool trie_put(struct trie *t, const char *text, size_t len, uint32_t value);
+bool trie_may_start(const struct trie *t, char byte);
+/* Goes on from *node (0 at first); *value is TRIE_NONE between texts. */
+bool trie_step(const struct trie *t, uint32_t *node, char byte,
+               uint32_t *value);
+
+/* -- vocabulary and models -- */
+
+struct vocab_slot {
+    uint32_t hash, id_plus_1;
+};
+
+struct vocab {
+    struct buf raw;   /* each token as the file spells it, NUL behind it */
+    struct buf bytes; /* byte level: as the bytes it stands for */
+    uint32_t *raw_at, *raw_len;   /* by id; UINT32_MAX: no such id */
+    uint32_t *byte_at, *byte_len; /* by id; UINT32_MAX: not of bytes */
+    uint32_t *odd;                /* byte level: ids that are not */
+    size_t odd_count;
+    size_t limit; /* one more than the highest id */
+    size_t count;
+    struct vocab_slot *slots;
+    size_t mask;
+};
+
+enum { VOCAB_MAX_ID = 1 << 24 };
+
+/* id of a token in the model's own alphabet, or -1. */
+int64_t vocab_find(const struct vocab *v, const char *text, size_t len);
+/* The same for a token as the file spells it. */
+int64_t vocab_find_raw(const struct vocab *v, bool is_byte_level,
+                       const char *text, size_t len);
+const char *vocab_raw(const struct vocab *v, int64_t id, size_t *len);
+uint32_t vocab_hash(const char *text, size_t len);
+/* Builds the slots; `bytes` too when is_byte_level. */
+int vocab_index(struct vocab *v, bool is_byte_level, struct err *err);
+void vocab_release(struct vocab *v);
+/* The bytes behind a byte-level spelling; false when it has another char. */
+bool vocab_to_bytes(const char *raw, size_t len, struct buf *out);
+
+struct pair_slot {
+    uint64_t key; /* left << 32 | right; UINT64_MAX: empty */
+    uint32_t rank, id;
+};
+
+enum model_kind { MODEL_BPE, MODEL_UNIGRAM, MODEL_TIKTOKEN };
+
+/* A merge as the file has it: places in the file's text or in `decoded`. */
+struct merge_text {
+    uint32_t at[2], len[2]; /* bit 31 of at: in decoded */
+};
+
+struct model {
+    enum model_kind kind;
+    struct vocab vocab;
+    bool is_byte_level;
+    /* BPE */
+    struct pair_slot *pairs;
+    size_t pair_mask;
+    char *unk_token, *prefix, *suffix;
+    int64_t unk_id; /* -1: none */
+    bool has_unk, fuse_unk, byte_fallback, ignore_merges;
+    int64_t byte_ids[256];     /* byte level: each byte's token, or -1 */
+    int64_t fallback_ids[256]; /* <0xHH>, or -1 */
+    /* Unigram */
+    double *scores; /* by id */
+    double least_score;
+    struct trie *prefixes;
+};
+
+/* One symbol of a piece during merging; a doubly linked list. */
+struct symbol {
+    uint32_t id;
+    uint32_t len; /* bytes of the piece; 0: merged away */
+    int32_t prev, next;
+};
+struct candidate {
+    uint32_t rank, at, id;
+};
+
+struct model_token {
+    uint32_t id, len;
+};
+
+struct cached;
+struct model_work {
+    struct symbol *symbols;
+    size_t symbol_count, symbol_cap;
+    struct candidate *heap;
+    size_t heap_count, heap_cap;
+    struct model_token *tokens; /* the last piece's */
+    size_t token_count, token_cap;
+    struct buf text;
+    struct best_path *paths;
+    size_t path_cap;
+    struct cached *cache;
+    uint64_t operations; /* steps of merging, for tests of its order */
+};
+
+struct best_path;
+void model_finish_bpe(struct model *m);
+int unigram_finish(struct model *m, int64_t unk_id, struct err *err);
+int unigram_encode(const struct model *m, struct model_work *work,
+                   const char *text, size_t len, struct err *err);
+/* The tokens of one piece into work->tokens. */
+int model_encode(const struct model *m, struct model_work *work,
+                 const char *text, size_t len, struct err *err);
+void model_work_release(struct model_work *work);
+void model_release(struct model *m);
+
+int bpe_encode(const struct model *m, struct model_work *work, const char *text,
+               size_t len, struct err *err);
+int bpe_load_merges(struct model *m, const struct merge_text *merges,
+                    size_t count, const char *file, const char *decoded,
+                    struct err *err);
+void work_put(struct model_work *work, uint32_t id, uint32_t len);
+
+/* -- added tokens -- */
+
+struct added_token {
+    char *content;
+    size_t len;
+    int64_t id;
+    bool single_word, lstrip, rstrip, normalized, special;
+};
+
+struct added {
+    struct added_token *items;
+    size_t count;
+    struct trie *all, *raw, *normalized; /* to the place in items */
+    uint32_t *by_id;                     /* places, by rising id */
+};
+
+typedef int added_each(void *arg, const struct added_token *token, size_t start,
+                       size_t end, struct err *err);
+/*
+ * Calls `each` for every token of the trie found in text and (token NULL) for
+ * what lies between.
+ */
+int added_cut(const struct added *a, const struct trie *t, const char *text,
+              size_t len, added_each *each, void *arg, struct err *err);
+
+/* -- the whole -- */
+
+struct scratch {
+    struct pattern_scratch *match;
+    struct made normal[2];
+    struct made *stage; /* one a pre-tokenizer step */
+    size_t stage_count;
+    struct model_work work;
+};
+
+struct tokenizer {
+    struct model *model;
+    struct chain chain;
+    struct added added;
+    struct frames frames;
+    struct tokenizer *other; /* what the class makes of it, if not the same */
+    enum tokenizer_rule rule;
+    char *class_name;
+    char **warnings;
+    size_t warning_count;
+    const char *transformers;         /* while it is opened */
+    _Atomic(struct scratch *) *spare; /* one scratch kept between calls */
+};
+
+struct tokenizer *tokenizer_new(void);
+/* The added token of an id, or NULL. */
+const struct added_token *tokenizer_added(const struct tokenizer *t,
+                                          int64_t id);
+/* Fills tries and by_id from items. */
+int added_index(struct tokenizer *t, struct err *err);
+bool chain_is_byte_level(const struct chain *c, const struct model *m);
+/*
+ * What a tokenizer_class puts in place of the file's components (NULL: none)
+ * and the flags of the model it builds.
+ */
+struct rebuild {
+    json_t *normalizer, *pre_tokenizer, *decoder;
+    bool fuse_unk, byte_fallback;
+};
+/*
+ * Reads what the pack's class makes of the file.  *is_rebuilt is false when it
+ * takes the file as it is.
+ */
+int class_read(struct tokenizer *t, const char *dir, struct rebuild *out,
+               bool *is_rebuilt, struct err *err);
+void rebuild_release(struct rebuild *r);
+
+/*
+ * Loads a file.  With `as` its components are replaced; with `against` *is_same
+ * tells whether these would change anything.  Both may be NULL.
+ */
+int tokenizer_load(struct tokenizer *t, const char *path,
+                   const struct rebuild *as, const struct rebuild *against,
+                   bool *is_same, struct err *err);
+int tokenizer_load_tiktoken(struct tokenizer *t, const char *model_path,
+                            const char *config_path, struct err *err);
+void tokenizer_warn(struct tokenizer *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+#endif
