@@ -101,7 +101,7 @@ int image_decode(const void *bytes, size_t len, struct image *out,
     if (ret) {
         err_in(err, "%s", image_kind_name(out->kind));
         image_release(out);
-    } else if (out->orientation < 1 || out->orientation > 8) {
+    } else if (out->orientation == 0 || out->orientation > 8) {
         out->orientation = 1;
     }
     return ret;
@@ -158,6 +158,9 @@ int image_orient(struct image *image, struct err *err)
 
     if (image->orientation == 1)
         return 0;
+    if (image->orientation < 0)
+        return err_set(err, ERR_INPUT, "%s: the EXIF block is not TIFF",
+                       image_kind_name(image->kind));
     if (image_alloc(&to, (uint64_t)(is_turned ? h : w),
                     (uint64_t)(is_turned ? w : h), err))
         return -1;

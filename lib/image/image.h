@@ -25,7 +25,7 @@ struct image {
     int64_t width, height;
     uint8_t *rgb; /* height rows of width pixels of 3 bytes, owned */
     enum image_kind kind;
-    int orientation;   /* EXIF or XMP, 1 when there is none or it is odd */
+    int orientation;   /* 1 to 8; -1: its EXIF block is damaged */
     char warning[200]; /* what the decoder put right, as Pillow does; or "" */
 };
 
@@ -45,7 +45,8 @@ void image_release(struct image *image);
 const char *image_kind_name(enum image_kind kind);
 
 /* Turns it upright by its orientation (ImageOps.exif_transpose), which is 1
- * afterwards.  mlx-vlm does this to every image. */
+ * afterwards.  mlx-vlm does this to every image.  A damaged EXIF block is
+ * ERR_INPUT. */
 int image_orient(struct image *image, struct err *err);
 
 /* Pillow's resampling filters. */

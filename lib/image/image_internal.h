@@ -28,7 +28,8 @@ const char *image_webp_version(void);
 /*
  * The orientation as Pillow's getexif() finds it: tag 274 of the first
  * directory of an EXIF block (TIFF, with or without "Exif\0\0" before it),
- * else tiff:Orientation in an XMP packet.  0 when there is none.
+ * else tiff:Orientation in an XMP packet.  0 when there is none,
+ * -1 when the block is no TIFF: Pillow then fails as soon as it is asked.
  */
 int image_exif_orientation(const uint8_t *exif, size_t len);
 int image_xmp_orientation(const uint8_t *xmp, size_t len);

@@ -277,7 +277,7 @@ int image_processor_size(const struct image_processor *p, int64_t width,
         hb = ceil(h * beta / f) * f;
         wb = ceil(w * beta / f) * f;
     }
-    if (hb < 1 || wb < 1 || hb > IMAGE_MAX_SIDE || wb > IMAGE_MAX_SIDE ||
+    if (hb > IMAGE_MAX_SIDE || wb > IMAGE_MAX_SIDE ||
         hb * wb > IMAGE_MAX_PIXELS)
         return err_set(err, ERR_INPUT,
                        "%lld x %lld pixels would become %.0f x %.0f",

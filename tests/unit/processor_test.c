@@ -1,0 +1,157 @@
+/* preprocessor_config.json: every key read, defaulted, ignored or refused. */
+#include "image/processor.h"
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "tap.h"
+
+#include <unistd.h>
+
+static char *folder, *file, *over;
+
+static void put(const char *path, const char *text)
+{
+    struct err err = ERR_INIT;
+
+    unlink(path);
+    if (text && io_write_file(path, text, strlen(text), &err))
+        ok(false, "%s", err.text);
+}
+
+static bool has(const char *const *list, const char *name)
+{
+    for (; *list; list++)
+        if (strcmp(*list, name) == 0)
+            return true;
+    return false;
+}
+
+#define SIZE "\"size\":{\"shortest_edge\":1024,\"longest_edge\":4096}"
+
+static void test_published_form(void)
+{
+    struct image_processor p;
+    struct err err = ERR_INIT;
+
+    put(file,
+        "{" SIZE ",\"patch_size\":14,\"temporal_patch_size\":1,"
+        "\"merge_size\":3,\"image_mean\":[0.1,0.2,0.3],\"image_std\":"
+        "[1,2,4],\"rescale_factor\":0.5,\"processor_class\":\"A\","
+        "\"image_processor_type\":\"B\",\"resample\":3,\"do_resize\":true}");
+    ok(image_processor_load(folder, &p, &err) == 0 && p.patch == 14 &&
+           p.temporal == 1 && p.merge == 3 && p.min_pixels == 1024 &&
+           p.max_pixels == 4096 && p.mean[2] == 0.3f && p.std[1] == 2.0f &&
+           p.factor == 0.5f && p.is_rescaled && p.is_normalized,
+       "every key of the published form");
+    ok(has(p.used, "size") && has(p.used, "image_std") &&
+           has(p.defaulted, "do_normalize") && has(p.defaulted, "max_pixels") &&
+           has(p.ignored, "processor_class") && has(p.ignored, "resample"),
+       "the lists say what became of each key");
+}
+
+static void test_defaults_and_overrides(void)
+{
+    struct image_processor p;
+    struct err err = ERR_INIT;
+
+    put(file, "{" SIZE ",\"min_pixels\":2048,\"image_mean\":null,"
+              "\"do_rescale\":false}");
+    ok(image_processor_load(folder, &p, &err) == 0 && p.patch == 16 &&
+           p.temporal == 2 && p.merge == 2 && p.min_pixels == 2048 &&
+           p.max_pixels == 4096 && p.mean[0] == 0.5f &&
+           p.factor == (float)(1 / 255.0) && !p.is_rescaled,
+       "defaults, and min_pixels over the size");
+    put(over, "{\"image_processor\":{\"patch_size\":8,\"max_pixels\":9999}}");
+    ok(image_processor_load(folder, &p, &err) == 0 && p.patch == 8 &&
+           p.max_pixels == 9999 && p.min_pixels == 2048,
+       "processor_config.json's image_processor wins");
+    put(over, "{\"image_processor\":{\"depth\":8}}");
+    ok(image_processor_load(folder, &p, &err) == -1 &&
+           err.code == ERR_UNSUPPORTED &&
+           strstr(err.text, "/processor_config.json: unknown key 'depth'"),
+       "and its keys are checked too");
+    put(over, NULL);
+}
+
+static void test_refusals(void)
+{
+    static const struct {
+        const char *text, *says;
+        enum err_code code;
+    } rows[] = {
+        {"[]", "not an object", ERR_INPUT},
+        {"{}", "no 'size' with shortest_edge", ERR_INPUT},
+        {"{\"size\":{\"shortest_edge\":1}}", "no 'size' with", ERR_INPUT},
+        {"{\"size\":{\"height\":224,\"width\":224}}",
+         "'size' has a key 'height'", ERR_UNSUPPORTED},
+        {"{\"size\":224}", "'size' is not", ERR_INPUT},
+        {"{\"size\":{\"shortest_edge\":0,\"longest_edge\":9}}",
+         "'size': 'shortest_edge' is 0", ERR_INPUT},
+        {"{" SIZE ",\"patchsize\":14}", "unknown key 'patchsize'",
+         ERR_UNSUPPORTED},
+        {"{" SIZE ",\"patch_size\":0}", "'patch_size' is 0", ERR_INPUT},
+        {"{" SIZE ",\"patch_size\":\"14\"}", "'patch_size' is not", ERR_INPUT},
+        {"{" SIZE ",\"merge_size\":1000000}", "'merge_size' is 1000000",
+         ERR_INPUT},
+        {"{" SIZE ",\"image_mean\":[1,2]}", "'image_mean' has 2 values",
+         ERR_INPUT},
+        {"{" SIZE ",\"image_std\":[1,0,1]}", "of channel 1 cannot be used",
+         ERR_INPUT},
+        {"{" SIZE ",\"image_std\":[1,\"2\",1]}", "holds no numbers", ERR_INPUT},
+        {"{" SIZE ",\"do_resize\":false}", "'do_resize' is false",
+         ERR_UNSUPPORTED},
+        {"{" SIZE ",\"resample\":2}", "'resample' is not 3", ERR_UNSUPPORTED},
+        {"{" SIZE ",\"do_rescale\":1}", "'do_rescale' is not", ERR_INPUT},
+        {"{" SIZE "," SIZE "}", "line 1", ERR_INPUT},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct image_processor p;
+        struct err err = ERR_INIT;
+
+        put(file, rows[i].text);
+        if (!ok(image_processor_load(folder, &p, &err) == -1 &&
+                    err.code == rows[i].code &&
+                    strstr(err.text, rows[i].says) &&
+                    strstr(err.text, "preprocessor_config.json: "),
+                "%s", rows[i].text))
+            diag("%d: %s", err.code, err.text);
+    }
+}
+
+/* A size within the limits on both sides, or refused: never another grid. */
+static void test_sizes(void)
+{
+    struct image_processor p = {
+        .patch = 16, .merge = 2, .min_pixels = 1, .max_pixels = INT64_MAX};
+    struct err err = ERR_INIT;
+    int64_t w, h;
+
+    ok(image_processor_size(&p, 16, 16, &w, &h, &err) == 0 && w == 32 &&
+           h == 32,
+       "a size that rounds to nothing grows to one block");
+    p.min_pixels = INT64_MAX;
+    ok(image_processor_size(&p, 100, 100, &w, &h, &err) == -1 &&
+           err.code == ERR_INPUT,
+       "a size past every limit is refused");
+}
+
+int main(void)
+{
+    struct err err = ERR_INIT;
+    char template[] = "/tmp/assay-processor-XXXXXX";
+
+    folder = mkdtemp(template);
+    if (!folder)
+        return 1;
+    file = xasprintf("%s/preprocessor_config.json", folder);
+    over = xasprintf("%s/processor_config.json", folder);
+    test_published_form();
+    test_defaults_and_overrides();
+    test_refusals();
+    test_sizes();
+    ok(io_remove_tree(folder, &err) == 0, "the scratch folder is removed");
+    free(file);
+    free(over);
+    return done();
+}
