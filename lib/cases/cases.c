@@ -181,6 +181,10 @@ static int read_rest(json_t *value, const char *dir, struct test_case *out,
         (json_has(value, "template") &&
          json_get_object(value, "template", &out->arguments, err)))
         return -1;
+    if (out->has_thinking && json_object_get(out->arguments, "enable_thinking"))
+        return err_set(err, ERR_INPUT,
+                       "'template' has 'enable_thinking' too, besides "
+                       "'thinking'");
     return read_images(value, dir, out, err);
 }
 

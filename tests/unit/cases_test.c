@@ -54,6 +54,9 @@ static const struct {
      ERR_INPUT},
     {"[{\"name\":\"a\"," MESSAGE ",\"template\":[]}]", "'template' is not a",
      ERR_INPUT},
+    {"[{\"name\":\"a\"," MESSAGE
+     ",\"thinking\":true,\"template\":{\"enable_thinking\":false}}]",
+     "'template' has 'enable_thinking' too", ERR_INPUT},
     {"[{\"name\":\"a\"," MESSAGE "},{\"name\":\"A\"," MESSAGE "}]",
      "two cases are named 'A' but for case", ERR_INPUT},
     {"[{\"name\":\"a\"," IMAGES "}]",
