@@ -47,16 +47,25 @@ static float silu(enum dtype t, float x)
     return round_to(t, x * sigmoid(t, x));
 }
 
-/* The argument of tanh, and what follows its value h. */
-static float gelu_inner(enum dtype t, float x)
-{
-    float k1 = round_from_f64(t, 0.044715);
-    float k2 = round_from_f64(t, 0.7978845608028654); /* sqrt(2 / pi) */
-    double wide = (double)x;
-    float cube = round_from_f64(t, wide * wide * wide);
-    float u = round_to(t, x + round_to(t, k1 * cube));
+/* The constants of the tanh form. */
+struct gelu {
+    float k1, k2;
+};
 
-    return round_to(t, k2 * u);
+static struct gelu gelu_constants(enum dtype t)
+{
+    return (struct gelu){round_from_f64(t, 0.044715),
+                         round_from_f64(t, 0.7978845608028654)};
+}
+
+/* The argument of tanh, and what follows its value h. */
+static float gelu_inner(enum dtype t, struct gelu k, float x)
+{
+    double wide = (double)x, exact = wide * wide * wide;
+    float cube = t == DTYPE_F32 ? (float)exact : round_from_f64(t, exact);
+    float u = round_to(t, x + round_to(t, k.k1 * cube));
+
+    return round_to(t, k.k2 * u);
 }
 
 static float gelu_outer(enum dtype t, float x, float h)
@@ -66,7 +75,9 @@ static float gelu_outer(enum dtype t, float x, float h)
 
 static float gelu_tanh(enum dtype t, float x)
 {
-    return gelu_outer(t, x, tanh_to(t, gelu_inner(t, x)));
+    struct gelu k = gelu_constants(t);
+
+    return gelu_outer(t, x, tanh_to(t, gelu_inner(t, k, x)));
 }
 
 static float gelu_erf(enum dtype t, float x)
@@ -232,6 +243,7 @@ void mul_sigmoid_row(float *y, const float *x, const float *gate, int64_t n,
 
 void gelu_tanh_row(float *y, const float *x, int64_t n, enum dtype t)
 {
+    struct gelu k = gelu_constants(t);
     float h[BLOCK];
 
     if (t != DTYPE_F32) {
@@ -241,7 +253,7 @@ void gelu_tanh_row(float *y, const float *x, int64_t n, enum dtype t)
     for (int64_t at = 0, count; at < n; at += count) {
         count = n - at < BLOCK ? n - at : BLOCK;
         for (int64_t i = 0; i < count; i++)
-            h[i] = gelu_inner(t, x[at + i]);
+            h[i] = gelu_inner(t, k, x[at + i]);
         elem_tanh_row(h, h, count);
         for (int64_t i = 0; i < count; i++)
             y[at + i] = gelu_outer(t, x[at + i], h[i]);

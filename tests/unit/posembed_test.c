@@ -1,5 +1,6 @@
 /* Position embeddings, rotary angles and norms against what upstream made. */
 #include "base/io.h"
+#include "forms.h"
 #include "kernels/norm.h"
 #include "kernels/posembed.h"
 #include "kernels/rope.h"
@@ -206,8 +207,10 @@ static void test_norms(void)
 
 int main(void)
 {
-    test_recorded();
-    test_trace();
-    test_norms();
+    for (int i = 0; use_form(i); i++) {
+        test_recorded();
+        test_trace();
+        test_norms();
+    }
     return done();
 }

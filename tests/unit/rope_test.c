@@ -1,4 +1,5 @@
 /* Rotary embeddings: frequencies, axes, both forms. */
+#include "forms.h"
 #include "kernels/elementary.h"
 #include "kernels/rope.h"
 #include "kernels/round.h"
@@ -182,8 +183,10 @@ int main(void)
 {
     test_frequencies();
     test_axes();
-    test_text();
-    test_vision();
+    for (int i = 0; use_form(i); i++) {
+        test_text();
+        test_vision();
+    }
     test_avx2();
     return done();
 }

@@ -1,4 +1,5 @@
 /* Rounding, lanes16, norms and softmax: definitions, and AVX2 against plain. */
+#include "forms.h"
 #include "kernels/elementary.h"
 #include "kernels/norm.h"
 #include "kernels/round.h"
@@ -249,9 +250,11 @@ static void test_softmax(void)
 
 int main(void)
 {
-    test_rounding();
-    test_lanes();
-    test_norms();
-    test_softmax();
+    for (int i = 0; use_form(i); i++) {
+        test_rounding();
+        test_lanes();
+        test_norms();
+        test_softmax();
+    }
     return done();
 }
