@@ -35,6 +35,16 @@ double lanes_fold(const struct lanes *l)
     return v[0];
 }
 
+double cosine_of(double dot, double square_a, double square_b)
+{
+    double product = square_a * square_b;
+
+    /* The root of a square is exact; large or small sums take two roots. */
+    if (isfinite(product) && product > 1e-290)
+        return dot / sqrt(product);
+    return dot / (sqrt(square_a) * sqrt(square_b));
+}
+
 json_t *metric_index(const struct tensor_shape *shape, int64_t at)
 {
     json_t *index = json_array();
@@ -411,8 +421,8 @@ static double sums_cosine(const struct sums *s)
 {
     if (!s->r_varies || !s->c_varies)
         return NAN;
-    return lanes_fold(&s->dot) /
-           (sqrt(lanes_fold(&s->sq_r)) * sqrt(lanes_fold(&s->sq_c)));
+    return cosine_of(lanes_fold(&s->dot), lanes_fold(&s->sq_r),
+                     lanes_fold(&s->sq_c));
 }
 
 struct largest {

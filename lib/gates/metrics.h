@@ -60,6 +60,9 @@ struct lanes {
 };
 double lanes_fold(const struct lanes *l);
 
+/* dot / |a||b| of the folded sums: exactly 1 when a and b are equal. */
+double cosine_of(double dot, double square_a, double square_b);
+
 /* Softmax of one row of f64 values into p, and log of its denominator with the
  * maximum put back; false when it is undefined (+inf, or all -inf). */
 bool metric_softmax(const double *x, size_t n, double *p, double *log_sum);

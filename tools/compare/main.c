@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "evidence/stage.h"
 #include "gates/compare.h"
+#include "gates/parity.h"
 #include "gates/stages.h"
 #include "report/report.h"
 
@@ -15,10 +16,10 @@
 
 static struct {
     const char *gates, *files, *candidate_files, *protocol, *cases, *only;
-    const char *out, *junit;
+    const char *out, *junit, *parity, *model, *revision;
     struct cli_list reference, candidate, adjudicator;
     struct stage_options stage;
-    bool stages, json;
+    bool stages, json, text;
 } opt;
 
 static const struct cli_opt options[] = {
@@ -39,6 +40,13 @@ static const struct cli_opt options[] = {
      &opt.protocol},
     {0, "stages", NULL, "compare traces, stage by stage; no gates", CLI_FLAG,
      &opt.stages},
+    {0, "parity", "file", "compare hidden states with a parity input's",
+     CLI_STR, &opt.parity},
+    {0, "model", "name", "the model's name in the parity document", CLI_STR,
+     &opt.model},
+    {0, "revision", "name", "its revision", CLI_STR, &opt.revision},
+    {0, "text", NULL, "the parity document as 'path: value' lines", CLI_FLAG,
+     &opt.text},
     {'j', "json", NULL, "print one JSON document", CLI_FLAG, &opt.json},
     {'o', "out", "dir", "write verdicts, reports and stage.json there", CLI_STR,
      &opt.out},
@@ -49,7 +57,7 @@ static const struct cli_opt options[] = {
 
 static const struct cli_command command = {
     .program = "assay-compare",
-    .operands = "[REFERENCE CANDIDATE]",
+    .operands = "[REFERENCE CANDIDATE | STATES]",
     .about = "Judges a candidate's captures by frozen gates.",
     .options = options,
     .max_operands = 2,
@@ -58,6 +66,9 @@ static const struct cli_command command = {
 /* What asks for a judgement has no meaning without gates. */
 static int check_options(struct err *err)
 {
+    if (opt.text || opt.model || opt.revision)
+        return err_set(err, ERR_USAGE,
+                       "--text, --model and --revision go with --parity");
     if (!opt.stages)
         return opt.gates ? 0 : err_set(err, ERR_USAGE, "--gates is missing");
     if (opt.gates || opt.out || opt.junit || opt.cases || opt.protocol ||
@@ -332,6 +343,43 @@ out:
     return ret;
 }
 
+/* Measures states; judges them only when gates are given. */
+static int judge_parity(const struct cli_list *rest, struct err *err)
+{
+    struct parity_input input = {0};
+    struct gates gates = {0};
+    json_t *document = NULL;
+    int ret = -1;
+
+    if (opt.stages || opt.out || opt.junit || opt.cases || opt.only ||
+        opt.protocol || opt.files || opt.candidate_files ||
+        opt.reference.count || opt.candidate.count || opt.adjudicator.count)
+        return err_set(err, ERR_USAGE,
+                       "--parity takes no captures, cases or output folder");
+    if (opt.text && opt.json)
+        return err_set(err, ERR_USAGE, "--json and --text: one of them");
+    if (rest->count != 1)
+        return err_set(err, ERR_USAGE, "%s operand: STATES",
+                       rest->count ? "one" : "missing");
+    if ((opt.gates && gates_read(opt.gates, &gates, err)) ||
+        parity_read(opt.parity, &input, err))
+        goto out;
+    document = parity_compare(&input, rest->items[0], opt.model, opt.revision,
+                              opt.gates ? &gates : NULL, err);
+    if (!document)
+        goto out;
+    opt.json = !opt.text;
+    print(document, parity_text);
+    ret = 0;
+    if (!parity_passed(document))
+        err->code = ERR_NO;
+out:
+    gates_release(&gates);
+    parity_release(&input);
+    json_decref(document);
+    return ret;
+}
+
 int main(int argc, char **argv)
 {
     struct err err = ERR_INIT;
@@ -339,7 +387,9 @@ int main(int argc, char **argv)
     struct compare_request request;
     int state = cli_parse(&command, argc, argv, &rest, &err);
 
-    if (state == 0 && fill_request(&rest, &request, &err) == 0) {
+    if (state == 0 && opt.parity)
+        judge_parity(&rest, &err);
+    else if (state == 0 && fill_request(&rest, &request, &err) == 0) {
         if (opt.stages)
             list_stages(&request, &err);
         else
