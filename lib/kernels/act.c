@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { BLOCK = 256, VALUES = 65536 };
+enum { VALUES = 65536 };
 
 /* ---- one value, each operation rounded ---- */
 
@@ -29,17 +29,12 @@ static float tanh_to(enum dtype t, float x)
                           : round_from_f64(t, elem_tanh((double)x));
 }
 
-/* What follows the exponential e of |x|. */
-static float sigmoid_of_exp(enum dtype t, float x, float e)
+static float sigmoid(enum dtype t, float x)
 {
+    float e = exp_to(t, fabsf(x));
     float q = round_to(t, 1.0f / round_to(t, 1.0f + e));
 
     return x < 0 ? q : round_to(t, 1.0f - q);
-}
-
-static float sigmoid(enum dtype t, float x)
-{
-    return sigmoid_of_exp(t, x, exp_to(t, fabsf(x)));
 }
 
 static float silu(enum dtype t, float x)
@@ -58,26 +53,15 @@ static struct gelu gelu_constants(enum dtype t)
                          round_from_f64(t, 0.7978845608028654)};
 }
 
-/* The argument of tanh, and what follows its value h. */
-static float gelu_inner(enum dtype t, struct gelu k, float x)
-{
-    double wide = (double)x, exact = wide * wide * wide;
-    float cube = t == DTYPE_F32 ? (float)exact : round_from_f64(t, exact);
-    float u = round_to(t, x + round_to(t, k.k1 * cube));
-
-    return round_to(t, k.k2 * u);
-}
-
-static float gelu_outer(enum dtype t, float x, float h)
-{
-    return round_to(t, round_to(t, 0.5f * x) * round_to(t, 1.0f + h));
-}
-
 static float gelu_tanh(enum dtype t, float x)
 {
     struct gelu k = gelu_constants(t);
+    double wide = (double)x;
+    float cube = round_from_f64(t, wide * wide * wide);
+    float u = round_to(t, x + round_to(t, k.k1 * cube));
+    float h = tanh_to(t, round_to(t, k.k2 * u));
 
-    return gelu_outer(t, x, tanh_to(t, gelu_inner(t, k, x)));
+    return round_to(t, round_to(t, 0.5f * x) * round_to(t, 1.0f + h));
 }
 
 static float gelu_erf(enum dtype t, float x)
@@ -159,46 +143,42 @@ static void look_up(float *y, const float *x, const float *factor, int64_t n,
 
 /* ---- rows ---- */
 
-/* e = exp(|x|) in f32 of a block; returns its length. */
-static int64_t exp_of_block(float e[BLOCK], const float *x, int64_t left)
+/* sigmoid(x), times factor if there is one, in f32. */
+static void sigmoid_in_f32(float *y, const float *x, const float *factor,
+                           int64_t n)
 {
-    int64_t n = left < BLOCK ? left : BLOCK;
+    if (rows_use_avx2()) {
+        sigmoid_f32_avx2(y, x, factor, n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        float v = sigmoid(DTYPE_F32, x[i]);
 
-    for (int64_t i = 0; i < n; i++)
-        e[i] = fabsf(x[i]);
-    elem_exp_row(e, e, n);
-    return n;
+        y[i] = factor ? round_to(DTYPE_F32, factor[i] * v) : v;
+    }
+}
+
+/* t(silu(x)) or t(silu(x) * factor), silu in f32. */
+static void silu_in_f32(float *y, const float *x, const float *factor,
+                        int64_t n, enum dtype t)
+{
+    if (rows_use_avx2()) {
+        silu_f32_avx2(y, x, factor, n, t);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        float v = silu(DTYPE_F32, x[i]);
+
+        y[i] = round_to(t, factor ? v * factor[i] : v);
+    }
 }
 
 void sigmoid_row(float *y, const float *x, int64_t n, enum dtype t)
 {
-    float e[BLOCK];
-
-    if (t != DTYPE_F32) {
+    if (t == DTYPE_F32)
+        sigmoid_in_f32(y, x, NULL, n);
+    else
         look_up(y, x, NULL, n, &sigmoid_table, t);
-        return;
-    }
-    for (int64_t at = 0, count; at < n; at += count) {
-        count = exp_of_block(e, x + at, n - at);
-        for (int64_t i = 0; i < count; i++)
-            y[at + i] = sigmoid_of_exp(t, x[at + i], e[i]);
-    }
-}
-
-/* t(silu(x) * factor), silu in f32; factor may be NULL. */
-static void silu_in_f32(float *y, const float *x, const float *factor,
-                        int64_t n, enum dtype t)
-{
-    float e[BLOCK];
-
-    for (int64_t at = 0, count; at < n; at += count) {
-        count = exp_of_block(e, x + at, n - at);
-        for (int64_t i = 0; i < count; i++) {
-            float v = x[at + i] * sigmoid_of_exp(DTYPE_F32, x[at + i], e[i]);
-
-            y[at + i] = round_to(t, factor ? v * factor[at + i] : v);
-        }
-    }
 }
 
 void silu_row(float *y, const float *x, int64_t n, enum dtype t)
@@ -227,37 +207,26 @@ void silu_gate_row(float *y, const float *z, const float *u, int64_t n,
 void mul_sigmoid_row(float *y, const float *x, const float *gate, int64_t n,
                      enum dtype t)
 {
-    float e[BLOCK];
-
-    if (t != DTYPE_F32) {
+    if (t == DTYPE_F32)
+        sigmoid_in_f32(y, gate, x, n);
+    else
         look_up(y, gate, x, n, &sigmoid_table, t);
-        return;
-    }
-    for (int64_t at = 0, count; at < n; at += count) {
-        count = exp_of_block(e, gate + at, n - at);
-        for (int64_t i = 0; i < count; i++)
-            y[at + i] =
-                round_to(t, x[at + i] * sigmoid_of_exp(t, gate[at + i], e[i]));
-    }
 }
 
 void gelu_tanh_row(float *y, const float *x, int64_t n, enum dtype t)
 {
     struct gelu k = gelu_constants(t);
-    float h[BLOCK];
 
     if (t != DTYPE_F32) {
         look_up(y, x, NULL, n, &gelu_tanh_table, t);
         return;
     }
-    for (int64_t at = 0, count; at < n; at += count) {
-        count = n - at < BLOCK ? n - at : BLOCK;
-        for (int64_t i = 0; i < count; i++)
-            h[i] = gelu_inner(t, k, x[at + i]);
-        elem_tanh_row(h, h, count);
-        for (int64_t i = 0; i < count; i++)
-            y[at + i] = gelu_outer(t, x[at + i], h[i]);
+    if (rows_use_avx2()) {
+        gelu_tanh_f32_avx2(y, x, k.k1, k.k2, n);
+        return;
     }
+    for (int64_t i = 0; i < n; i++)
+        y[i] = gelu_tanh(t, x[i]);
 }
 
 void gelu_erf_row(float *y, const float *x, int64_t n, enum dtype t)

@@ -394,7 +394,7 @@ double elem_erf(double x)
 
 /*
  * exp(x) in double for -105 <= x <= 90, to about 2^-47: the steps that
- * elementary_avx2.c takes four at a time.
+ * rows_avx2.c takes four at a time.
  */
 static double short_exp(double x)
 {

@@ -27,6 +27,14 @@ void round_row_avx2(enum dtype t, float *x, int64_t n);
 void table_row_avx2(float *y, const float *x, const float *factor, int64_t n,
                     const uint16_t *values, enum dtype t);
 
+/* sigmoid(x), silu(x) and tanh GELU in f32; the first two times factor if there
+ * is one, silu's product rounded to t. */
+void sigmoid_f32_avx2(float *y, const float *x, const float *factor, int64_t n);
+void silu_f32_avx2(float *y, const float *x, const float *factor, int64_t n,
+                   enum dtype t);
+void gelu_tanh_f32_avx2(float *y, const float *x, float k1, float k2,
+                        int64_t n);
+
 float lanes16_sum_avx2(const float *x, int64_t n);
 float lanes16_squares_avx2(const float *x, int64_t n);
 /* y = x - mean */

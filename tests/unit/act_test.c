@@ -213,6 +213,38 @@ static void test_avx2(void)
     }
 }
 
+/* The f32 rows in AVX2 against the plain form's, of every length's end. */
+static void test_avx2_f32(void)
+{
+    static float plain[VALUES], factor[VALUES];
+    struct err err = ERR_INIT;
+
+    if (!__builtin_cpu_supports("avx2") || kernels_select("plain", &err))
+        return;
+    every_input(DTYPE_BF16);
+    for (int i = 0; i < VALUES; i++)
+        factor[i] = (float)sin(i) * 3;
+    for (int n = VALUES - 8; n <= VALUES; n++) {
+        size_t bytes = (size_t)n * sizeof(float);
+
+        sigmoid_row(plain, x, n, DTYPE_F32);
+        sigmoid_f32_avx2(y, x, NULL, n);
+        is_mem(y, plain, bytes, "sigmoid");
+        mul_sigmoid_row(plain, factor, x, n, DTYPE_F32);
+        sigmoid_f32_avx2(y, x, factor, n);
+        is_mem(y, plain, bytes, "x * sigmoid");
+        silu_row(plain, x, n, DTYPE_F32);
+        silu_f32_avx2(y, x, NULL, n, DTYPE_F32);
+        is_mem(y, plain, bytes, "silu");
+        silu_gate_row(plain, x, factor, n, DTYPE_BF16);
+        silu_f32_avx2(y, x, factor, n, DTYPE_BF16);
+        is_mem(y, plain, bytes, "silu times u, rounded");
+        gelu_tanh_row(plain, x, n, DTYPE_F32);
+        gelu_tanh_f32_avx2(y, x, 0.044715f, 0.7978845608028654f, n);
+        is_mem(y, plain, bytes, "tanh GELU");
+    }
+}
+
 int main(void)
 {
     struct err err = ERR_INIT;
@@ -233,5 +265,6 @@ int main(void)
     json_decref(root);
     test_f64();
     test_avx2();
+    test_avx2_f32();
     return done();
 }
