@@ -218,7 +218,7 @@ static int add_case_folder(struct capture_set *set, const char *dir,
     struct one_case *c = add_case(set, name);
     c->layers++;
     if (io_list(sub, &list, &why)) {
-        if (!from->may_fail) {
+        if (!from->may_fail || why.code == ERR_SYSTEM) {
             *err = why;
             ret = -1;
         } else {
@@ -318,7 +318,7 @@ static int add_path(struct capture_set *set, const struct capture_paths *from,
         struct err why = ERR_INIT;
 
         err_sys(&why, "%s", path);
-        if (from->may_fail) {
+        if (from->may_fail && why.code != ERR_SYSTEM) {
             char *text = by_role(&why, path, role);
 
             add_remark(&set->trouble, text);
@@ -555,7 +555,7 @@ struct capture *capture_open(const struct capture_set *set, const char *name,
         o->st = safetensors_open(o->file->path, &why);
         if (o->st) {
             c->count++;
-        } else if (set->may_fail) {
+        } else if (set->may_fail && why.code != ERR_SYSTEM) {
             char *text = by_role(&why, o->file->path, o->file->role);
 
             add_remark(&c->trouble, text);

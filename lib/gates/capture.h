@@ -16,7 +16,9 @@
  *
  * A reference must be sound: whatever cannot be read is an error.  Of a
  * candidate, what cannot be read is remembered as trouble, and fails the gates
- * that would have needed it.
+ * that would have needed it; only what the system refuses (ERR_SYSTEM: no
+ * memory, no descriptors) is an error there too, because it says nothing about
+ * the file.
  *
  * In messages that go into reports a path is written by role, CANDIDATE/...
  * (CANDIDATE2/... for the second path), so that they are the same wherever the

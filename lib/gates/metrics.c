@@ -164,6 +164,8 @@ static int pair_read_raw(struct pair *p, int64_t at, size_t n)
         return -1;
     if (p->cand->read(p->cand, at * (int64_t)size_c, n * size_c, p->raw_cand,
                       &why)) {
+        if (why.code == ERR_SYSTEM)
+            return err_set(p->err, why.code, "%s", why.text);
         set_reason(p->out, "the candidate cannot be read: %.250s", why.text);
         return 1;
     }

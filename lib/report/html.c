@@ -175,6 +175,11 @@ static void add_dots(const json_t *document, size_t gate, int row,
 
 static void add_figure(const json_t *document, struct buf *out)
 {
+    static const struct {
+        int decade;
+        const char *label;
+    } scale[] = {{-8, "1e-8"}, {-6, "1e-6"}, {-4, "1e-4"}, {-2, "1 %"},
+                 {-1, "10 %"}, {0, "limit"}, {1, "x 10"}};
     const json_t *names =
         report_gates(json_array_get(report_cases(document), 0));
     struct buf body = BUF_INIT, told = BUF_INIT;
@@ -219,12 +224,11 @@ static void add_figure(const json_t *document, struct buf *out)
                  WIDE, high, WIDE, high);
         buf_add(out, told.data, told.len);
         buf_addstr(out, ".</desc>\n");
-        for (int decade = -DECADES_BELOW; decade <= DECADES_ABOVE; decade += 2)
+        for (size_t k = 0; k < sizeof(scale) / sizeof(scale[0]); k++)
             buf_addf(out,
                      "<text class=\"soft\" x=\"%.1f\" y=\"12\" "
-                     "text-anchor=\"%s\">1e%d</text>\n",
-                     place_of(decade),
-                     decade == DECADES_ABOVE ? "end" : "middle", decade);
+                     "text-anchor=\"middle\">%s</text>\n",
+                     place_of(scale[k].decade), scale[k].label);
         buf_addf(out,
                  "<line class=\"limit\" x1=\"%.1f\" y1=\"18\" x2=\"%.1f\" "
                  "y2=\"%d\"/>\n",
