@@ -8,12 +8,14 @@
 #include "kernels/elementary.h"
 #include "kernels/round.h"
 #include "kernels/rows_internal.h"
+#include "kernels/threads.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { VALUES = 65536 };
+/* Values that a thread takes at a time: some 20 microseconds' work. */
+enum { VALUES = 65536, GRAIN = 16384, GRAIN_F64 = 512 };
 
 /* ---- one value, each operation rounded ---- */
 
@@ -123,12 +125,10 @@ static const uint16_t *table_of(struct table *table, enum dtype t)
     return values;
 }
 
-/* y = table(x), times `factor` when there is one. */
+/* y = values[x], times `factor` when there is one. */
 static void look_up(float *y, const float *x, const float *factor, int64_t n,
-                    struct table *table, enum dtype t)
+                    const uint16_t *values, enum dtype t)
 {
-    const uint16_t *values = table_of(table, t);
-
     if (rows_use_avx2()) {
         table_row_avx2(y, x, factor, n, values, t);
         return;
@@ -141,24 +141,23 @@ static void look_up(float *y, const float *x, const float *factor, int64_t n,
     }
 }
 
-/* ---- rows ---- */
+/* ---- in f32; factor may be NULL, and is where there is no use for it ---- */
 
-/* sigmoid(x), times factor if there is one, in f32. */
 static void sigmoid_in_f32(float *y, const float *x, const float *factor,
-                           int64_t n)
+                           int64_t n, enum dtype t)
 {
     if (rows_use_avx2()) {
         sigmoid_f32_avx2(y, x, factor, n);
         return;
     }
     for (int64_t i = 0; i < n; i++) {
-        float v = sigmoid(DTYPE_F32, x[i]);
+        float v = sigmoid(t, x[i]);
 
-        y[i] = factor ? round_to(DTYPE_F32, factor[i] * v) : v;
+        y[i] = factor ? round_to(t, factor[i] * v) : v;
     }
 }
 
-/* t(silu(x)) or t(silu(x) * factor), silu in f32. */
+/* silu in f32 whatever t is, its product rounded to t */
 static void silu_in_f32(float *y, const float *x, const float *factor,
                         int64_t n, enum dtype t)
 {
@@ -173,54 +172,12 @@ static void silu_in_f32(float *y, const float *x, const float *factor,
     }
 }
 
-void sigmoid_row(float *y, const float *x, int64_t n, enum dtype t)
-{
-    if (t == DTYPE_F32)
-        sigmoid_in_f32(y, x, NULL, n);
-    else
-        look_up(y, x, NULL, n, &sigmoid_table, t);
-}
-
-void silu_row(float *y, const float *x, int64_t n, enum dtype t)
-{
-    if (t == DTYPE_F32)
-        silu_in_f32(y, x, NULL, n, t);
-    else
-        look_up(y, x, NULL, n, &silu_table, t);
-}
-
-void silu_mul_row(float *y, const float *gate, const float *up, int64_t n,
-                  enum dtype t)
-{
-    if (t == DTYPE_F32)
-        silu_in_f32(y, gate, up, n, t);
-    else
-        look_up(y, gate, up, n, &silu_table, t);
-}
-
-void silu_gate_row(float *y, const float *z, const float *u, int64_t n,
-                   enum dtype t)
-{
-    silu_in_f32(y, z, u, n, t);
-}
-
-void mul_sigmoid_row(float *y, const float *x, const float *gate, int64_t n,
-                     enum dtype t)
-{
-    if (t == DTYPE_F32)
-        sigmoid_in_f32(y, gate, x, n);
-    else
-        look_up(y, gate, x, n, &sigmoid_table, t);
-}
-
-void gelu_tanh_row(float *y, const float *x, int64_t n, enum dtype t)
+static void gelu_tanh_in_f32(float *y, const float *x, const float *unused,
+                             int64_t n, enum dtype t)
 {
     struct gelu k = gelu_constants(t);
 
-    if (t != DTYPE_F32) {
-        look_up(y, x, NULL, n, &gelu_tanh_table, t);
-        return;
-    }
+    (void)unused;
     if (rows_use_avx2()) {
         gelu_tanh_f32_avx2(y, x, k.k1, k.k2, n);
         return;
@@ -229,24 +186,97 @@ void gelu_tanh_row(float *y, const float *x, int64_t n, enum dtype t)
         y[i] = gelu_tanh(t, x[i]);
 }
 
-void gelu_erf_row(float *y, const float *x, int64_t n, enum dtype t)
+static void gelu_erf_in_f32(float *y, const float *x, const float *unused,
+                            int64_t n, enum dtype t)
 {
-    if (t != DTYPE_F32) {
-        look_up(y, x, NULL, n, &gelu_erf_table, t);
-        return;
-    }
+    (void)unused;
     for (int64_t i = 0; i < n; i++)
         y[i] = gelu_erf(t, x[i]);
 }
 
-void softplus_row(float *y, const float *x, int64_t n, enum dtype t)
+static void softplus_in_f32(float *y, const float *x, const float *unused,
+                            int64_t n, enum dtype t)
 {
-    if (t != DTYPE_F32) {
-        look_up(y, x, NULL, n, &softplus_table, t);
-        return;
-    }
+    (void)unused;
     for (int64_t i = 0; i < n; i++)
         y[i] = softplus(t, x[i]);
+}
+
+/* ---- rows ---- */
+
+struct job {
+    void (*in_f32)(float *y, const float *x, const float *factor, int64_t n,
+                   enum dtype t);
+    const uint16_t *values; /* or NULL */
+    float *y;
+    const float *x, *factor;
+    enum dtype t;
+};
+
+static void piece(void *ctx, int64_t first, int64_t end)
+{
+    const struct job *job = ctx;
+    const float *factor = job->factor ? job->factor + first : NULL;
+
+    if (job->values)
+        look_up(job->y + first, job->x + first, factor, end - first,
+                job->values, job->t);
+    else
+        job->in_f32(job->y + first, job->x + first, factor, end - first,
+                    job->t);
+}
+
+static void apply(struct job job, struct table *table, int64_t n)
+{
+    if (table && job.t != DTYPE_F32)
+        job.values = table_of(table, job.t);
+    threads_for(n, GRAIN, piece, &job);
+}
+
+void sigmoid_row(float *y, const float *x, int64_t n, enum dtype t)
+{
+    apply((struct job){sigmoid_in_f32, NULL, y, x, NULL, t}, &sigmoid_table, n);
+}
+
+void silu_row(float *y, const float *x, int64_t n, enum dtype t)
+{
+    apply((struct job){silu_in_f32, NULL, y, x, NULL, t}, &silu_table, n);
+}
+
+void silu_mul_row(float *y, const float *gate, const float *up, int64_t n,
+                  enum dtype t)
+{
+    apply((struct job){silu_in_f32, NULL, y, gate, up, t}, &silu_table, n);
+}
+
+void silu_gate_row(float *y, const float *z, const float *u, int64_t n,
+                   enum dtype t)
+{
+    apply((struct job){silu_in_f32, NULL, y, z, u, t}, NULL, n);
+}
+
+void mul_sigmoid_row(float *y, const float *x, const float *gate, int64_t n,
+                     enum dtype t)
+{
+    apply((struct job){sigmoid_in_f32, NULL, y, gate, x, t}, &sigmoid_table, n);
+}
+
+void gelu_tanh_row(float *y, const float *x, int64_t n, enum dtype t)
+{
+    apply((struct job){gelu_tanh_in_f32, NULL, y, x, NULL, t}, &gelu_tanh_table,
+          n);
+}
+
+void gelu_erf_row(float *y, const float *x, int64_t n, enum dtype t)
+{
+    apply((struct job){gelu_erf_in_f32, NULL, y, x, NULL, t}, &gelu_erf_table,
+          n);
+}
+
+void softplus_row(float *y, const float *x, int64_t n, enum dtype t)
+{
+    apply((struct job){softplus_in_f32, NULL, y, x, NULL, t}, &softplus_table,
+          n);
 }
 
 void decay_rows(float *g, const float *a, const float *dt_bias,
@@ -292,50 +322,73 @@ static double gelu_erf_f64(double x)
     return 0.5 * x * (1 + elem_erf(x / 1.4142135623730951));
 }
 
-#define ROW_F64(expression)         \
-    for (int64_t i = 0; i < n; i++) \
-    y[i] = canonical(expression)
+static double silu_f64(double x)
+{
+    return x * sigmoid_f64(x);
+}
+
+struct job_f64 {
+    double (*function)(double x);
+    double *y;
+    const double *x, *factor;
+};
+
+static void piece_f64(void *ctx, int64_t first, int64_t end)
+{
+    const struct job_f64 *job = ctx;
+
+    for (int64_t i = first; i < end; i++) {
+        double v = job->function(job->x[i]);
+
+        job->y[i] = canonical(job->factor ? v * job->factor[i] : v);
+    }
+}
+
+static void apply_f64(struct job_f64 job, int64_t n)
+{
+    threads_for(n, GRAIN_F64, piece_f64, &job);
+}
 
 void sigmoid_row_f64(double *y, const double *x, int64_t n)
 {
-    ROW_F64(sigmoid_f64(x[i]));
+    apply_f64((struct job_f64){sigmoid_f64, y, x, NULL}, n);
 }
 
 void silu_row_f64(double *y, const double *x, int64_t n)
 {
-    ROW_F64(x[i] * sigmoid_f64(x[i]));
+    apply_f64((struct job_f64){silu_f64, y, x, NULL}, n);
 }
 
 void gelu_tanh_row_f64(double *y, const double *x, int64_t n)
 {
-    ROW_F64(gelu_tanh_f64(x[i]));
+    apply_f64((struct job_f64){gelu_tanh_f64, y, x, NULL}, n);
 }
 
 void gelu_erf_row_f64(double *y, const double *x, int64_t n)
 {
-    ROW_F64(gelu_erf_f64(x[i]));
+    apply_f64((struct job_f64){gelu_erf_f64, y, x, NULL}, n);
 }
 
 void softplus_row_f64(double *y, const double *x, int64_t n)
 {
-    ROW_F64(softplus_f64(x[i]));
+    apply_f64((struct job_f64){softplus_f64, y, x, NULL}, n);
 }
 
 void silu_mul_row_f64(double *y, const double *gate, const double *up,
                       int64_t n)
 {
-    ROW_F64(gate[i] * sigmoid_f64(gate[i]) * up[i]);
+    apply_f64((struct job_f64){silu_f64, y, gate, up}, n);
 }
 
 void silu_gate_row_f64(double *y, const double *z, const double *u, int64_t n)
 {
-    silu_mul_row_f64(y, z, u, n);
+    apply_f64((struct job_f64){silu_f64, y, z, u}, n);
 }
 
 void mul_sigmoid_row_f64(double *y, const double *x, const double *gate,
                          int64_t n)
 {
-    ROW_F64(x[i] * sigmoid_f64(gate[i]));
+    apply_f64((struct job_f64){sigmoid_f64, y, gate, x}, n);
 }
 
 void decay_rows_f64(double *g, const double *a, const double *dt_bias,

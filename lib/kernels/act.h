@@ -9,7 +9,8 @@
  * Activations and gates on n values.  t is the compute dtype: every operation
  * that upstream's graph makes rounds its result to it (F32: to f32), constants
  * too; inputs are exact in it.  y may be any of the inputs.  The _f64 forms
- * round nothing.  NaN gives the canonical NaN.
+ * round nothing.  NaN gives the canonical NaN.  Long rows are divided among the
+ * threads (kernels/threads.h).
  *
  *     sigmoid    e = t(exp(|x|)); d = t(1 + e); q = t(1 / d);
  *                x < 0 ? q : t(1 - q)

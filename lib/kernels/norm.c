@@ -3,10 +3,12 @@
 
 #include "kernels/round.h"
 #include "kernels/rows_internal.h"
+#include "kernels/threads.h"
 
 #include <math.h>
 
-enum { LANES = 16 };
+/* GRAIN: values that a thread takes at a time, some 10 microseconds' work. */
+enum { LANES = 16, GRAIN = 16384 };
 
 /* Once for float and once for double. */
 #define LANES16(name, real, step)                       \
@@ -69,13 +71,49 @@ static void scale(float *y, const float *x, float r, const float *w,
     }
 }
 
+struct job {
+    float *y;
+    const float *x, *weight, *bias;
+    int64_t cols;
+    float eps;
+    enum dtype t;
+};
+
+static void rms_piece(void *ctx, int64_t first, int64_t end)
+{
+    const struct job *job = ctx;
+    int64_t cols = job->cols;
+
+    for (int64_t row = first; row < end; row++) {
+        const float *x = job->x + row * cols;
+        float mean = lanes16_squares(x, cols) / (float)cols;
+
+        scale(job->y + row * cols, x, 1.0f / sqrtf(mean + job->eps),
+              job->weight, NULL, cols, job->t);
+    }
+}
+
 void rms_norm(float *y, const float *x, const float *weight, int64_t rows,
               int64_t cols, double eps, enum dtype t)
 {
-    for (int64_t row = 0; row < rows; row++, y += cols, x += cols) {
-        float mean = lanes16_squares(x, cols) / (float)cols;
+    struct job job = {y, x, weight, NULL, cols, (float)eps, t};
 
-        scale(y, x, 1.0f / sqrtf(mean + (float)eps), weight, NULL, cols, t);
+    threads_for(rows, 1 + GRAIN / (cols + 1), rms_piece, &job);
+}
+
+static void layer_piece(void *ctx, int64_t first, int64_t end)
+{
+    const struct job *job = ctx;
+    int64_t cols = job->cols;
+
+    for (int64_t row = first; row < end; row++) {
+        const float *x = job->x + row * cols;
+        float *y = job->y + row * cols, variance;
+
+        centre(y, x, lanes16_sum(x, cols) / (float)cols, cols);
+        variance = lanes16_squares(y, cols) / (float)cols;
+        scale(y, y, 1.0f / sqrtf(variance + job->eps), job->weight, job->bias,
+              cols, job->t);
     }
 }
 
@@ -83,12 +121,9 @@ void layer_norm(float *y, const float *x, const float *weight,
                 const float *bias, int64_t rows, int64_t cols, double eps,
                 enum dtype t)
 {
-    for (int64_t row = 0; row < rows; row++, y += cols, x += cols) {
-        centre(y, x, lanes16_sum(x, cols) / (float)cols, cols);
-        float variance = lanes16_squares(y, cols) / (float)cols;
+    struct job job = {y, x, weight, bias, cols, (float)eps, t};
 
-        scale(y, y, 1.0f / sqrtf(variance + (float)eps), weight, bias, cols, t);
-    }
+    threads_for(rows, 1 + GRAIN / (cols + 1), layer_piece, &job);
 }
 
 static void scale_f64(double *y, const double *x, double r, const double *w,
@@ -105,25 +140,57 @@ static void scale_f64(double *y, const double *x, double r, const double *w,
     }
 }
 
+struct job_f64 {
+    double *y;
+    const double *x, *weight, *bias;
+    int64_t cols;
+    double eps;
+};
+
+static void rms_piece_f64(void *ctx, int64_t first, int64_t end)
+{
+    const struct job_f64 *job = ctx;
+    int64_t cols = job->cols;
+
+    for (int64_t row = first; row < end; row++) {
+        const double *x = job->x + row * cols;
+        double mean = lanes16_squares_f64(x, cols) / (double)cols;
+
+        scale_f64(job->y + row * cols, x, 1.0 / sqrt(mean + job->eps),
+                  job->weight, NULL, cols);
+    }
+}
+
 void rms_norm_f64(double *y, const double *x, const double *weight,
                   int64_t rows, int64_t cols, double eps)
 {
-    for (int64_t row = 0; row < rows; row++, y += cols, x += cols) {
-        double mean = lanes16_squares_f64(x, cols) / (double)cols;
+    struct job_f64 job = {y, x, weight, NULL, cols, eps};
 
-        scale_f64(y, x, 1.0 / sqrt(mean + eps), weight, NULL, cols);
+    threads_for(rows, 1 + GRAIN / (cols + 1), rms_piece_f64, &job);
+}
+
+static void layer_piece_f64(void *ctx, int64_t first, int64_t end)
+{
+    const struct job_f64 *job = ctx;
+    int64_t cols = job->cols;
+
+    for (int64_t row = first; row < end; row++) {
+        const double *x = job->x + row * cols;
+        double *y = job->y + row * cols;
+        double mean = lanes16_sum_f64(x, cols) / (double)cols, variance;
+
+        for (int64_t i = 0; i < cols; i++)
+            y[i] = x[i] - mean;
+        variance = lanes16_squares_f64(y, cols) / (double)cols;
+        scale_f64(y, y, 1.0 / sqrt(variance + job->eps), job->weight, job->bias,
+                  cols);
     }
 }
 
 void layer_norm_f64(double *y, const double *x, const double *weight,
                     const double *bias, int64_t rows, int64_t cols, double eps)
 {
-    for (int64_t row = 0; row < rows; row++, y += cols, x += cols) {
-        double mean = lanes16_sum_f64(x, cols) / (double)cols;
+    struct job_f64 job = {y, x, weight, bias, cols, eps};
 
-        for (int64_t i = 0; i < cols; i++)
-            y[i] = x[i] - mean;
-        double variance = lanes16_squares_f64(y, cols) / (double)cols;
-        scale_f64(y, y, 1.0 / sqrt(variance + eps), weight, bias, cols);
-    }
+    threads_for(rows, 1 + GRAIN / (cols + 1), layer_piece_f64, &job);
 }

@@ -9,6 +9,7 @@
  * Norms of `rows` rows of `cols` values, rows side by side; y may be x.  Sums
  * are lanes16 v1; t is the dtype that upstream's operations round to (F32: no
  * rounding), x and weights are exact in it.  The _f64 forms round nothing.
+ * Rows are divided among the threads (kernels/threads.h).
  *
  * rms_norm: m = sum of x^2 / cols; r = 1 / sqrt(m + eps), eps rounded to f32;
  * y = t(w * t(x * r)).  weight [cols], or NULL: y = t(x * r).

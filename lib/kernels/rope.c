@@ -5,8 +5,12 @@
 #include "kernels/elementary.h"
 #include "kernels/round.h"
 #include "kernels/rows_internal.h"
+#include "kernels/threads.h"
 
-enum { PAIRS = 64 }; /* whose cosines and sines are at hand at a time */
+enum {
+    PAIRS = 64, /* whose cosines and sines are at hand at a time */
+    GRAIN = 8   /* rows that a thread takes at a time */
+};
 
 static float frequency(int64_t i, int64_t dims, double theta)
 {
@@ -54,14 +58,46 @@ static void rotate(float *a, float *b, const float *c, const float *s,
     }
 }
 
-static void rotate_f64(double *a, double *b, const double *c, const double *s,
-                       int64_t n)
+static void rotate_f64(double *a, double *b, double c, double s)
 {
-    for (int64_t i = 0; i < n; i++) {
-        double xa = a[i], xb = b[i];
+    double xa = *a, xb = *b;
 
-        a[i] = xa * c[i] - xb * s[i];
-        b[i] = xb * c[i] + xa * s[i];
+    *a = xa * c - xb * s;
+    *b = xb * c + xa * s;
+}
+
+struct text_job {
+    void *x;
+    const struct rope_text *rope;
+    const int64_t *const *positions;
+    int64_t heads, head_dim;
+    enum dtype t;
+};
+
+static void text_piece(void *ctx, int64_t begin, int64_t end)
+{
+    const struct text_job *job = ctx;
+    const struct rope_text *rope = job->rope;
+    int64_t half = rope->dims / 2, head_dim = job->head_dim;
+    float f[PAIRS], c[PAIRS], s[PAIRS];
+
+    for (int64_t first = 0, n; first < half; first += n) {
+        n = half - first < PAIRS ? half - first : PAIRS;
+        for (int64_t i = 0; i < n; i++)
+            f[i] = frequency(first + i, rope->dims, rope->theta);
+        for (int64_t row = begin; row < end; row++) {
+            float *head = (float *)job->x + row * job->heads * head_dim + first;
+
+            for (int64_t i = 0; i < n; i++) {
+                int axis = rope_text_axis(rope, first + i);
+                float angle = (float)job->positions[axis][row] * f[i];
+
+                c[i] = elem_cos_f32(angle);
+                s[i] = elem_sin_f32(angle);
+            }
+            for (int64_t h = 0; h < job->heads; h++, head += head_dim)
+                rotate(head, head + half, c, s, n, job->t);
+        }
     }
 }
 
@@ -69,26 +105,29 @@ void rope_text_rows(float *x, const struct rope_text *rope,
                     const int64_t *const positions[3], int64_t rows,
                     int64_t heads, int64_t head_dim, enum dtype t)
 {
-    int64_t half = rope->dims / 2;
-    float f[PAIRS], c[PAIRS], s[PAIRS];
+    struct text_job job = {x, rope, positions, heads, head_dim, t};
 
     BUG_ON(rope->dims % 2 || rope->dims > head_dim);
-    for (int64_t first = 0, n; first < half; first += n) {
-        n = half - first < PAIRS ? half - first : PAIRS;
-        for (int64_t i = 0; i < n; i++)
-            f[i] = frequency(first + i, rope->dims, rope->theta);
-        for (int64_t row = 0; row < rows; row++) {
-            float *head = x + row * heads * head_dim + first;
+    threads_for(rows, GRAIN, text_piece, &job);
+}
 
-            for (int64_t i = 0; i < n; i++) {
-                int axis = rope_text_axis(rope, first + i);
-                float angle = (float)positions[axis][row] * f[i];
+static void text_piece_f64(void *ctx, int64_t begin, int64_t end)
+{
+    const struct text_job *job = ctx;
+    const struct rope_text *rope = job->rope;
+    int64_t half = rope->dims / 2, head_dim = job->head_dim;
 
-                c[i] = elem_cos_f32(angle);
-                s[i] = elem_sin_f32(angle);
-            }
-            for (int64_t h = 0; h < heads; h++, head += head_dim)
-                rotate(head, head + half, c, s, n, t);
+    for (int64_t i = 0; i < half; i++) {
+        double f = frequency_f64(i, rope->dims, rope->theta);
+        int axis = rope_text_axis(rope, i);
+
+        for (int64_t row = begin; row < end; row++) {
+            double *head = (double *)job->x + row * job->heads * head_dim + i;
+            double angle = (double)job->positions[axis][row] * f;
+            double c = elem_cos(angle), s = elem_sin(angle);
+
+            for (int64_t h = 0; h < job->heads; h++, head += head_dim)
+                rotate_f64(head, head + half, c, s);
         }
     }
 }
@@ -97,22 +136,10 @@ void rope_text_rows_f64(double *x, const struct rope_text *rope,
                         const int64_t *const positions[3], int64_t rows,
                         int64_t heads, int64_t head_dim)
 {
-    int64_t half = rope->dims / 2;
+    struct text_job job = {x, rope, positions, heads, head_dim, DTYPE_F64};
 
     BUG_ON(rope->dims % 2 || rope->dims > head_dim);
-    for (int64_t i = 0; i < half; i++) {
-        double f = frequency_f64(i, rope->dims, rope->theta);
-        int axis = rope_text_axis(rope, i);
-
-        for (int64_t row = 0; row < rows; row++) {
-            double *head = x + row * heads * head_dim + i;
-            double angle = (double)positions[axis][row] * f;
-            double c = elem_cos(angle), s = elem_sin(angle);
-
-            for (int64_t h = 0; h < heads; h++, head += head_dim)
-                rotate_f64(head, head + half, &c, &s, 1);
-        }
-    }
+    threads_for(rows, GRAIN, text_piece_f64, &job);
 }
 
 void rope_vision_angles(float *angles, int64_t cols, double theta,
@@ -155,37 +182,66 @@ void rope_vision_angles_f64(double *angles, int64_t cols, double theta,
     }
 }
 
-void rope_vision_rows(float *x, const float *angles, int64_t rows,
-                      int64_t heads, int64_t head_dim, enum dtype t)
+struct vision_job {
+    void *x;
+    const void *angles;
+    int64_t heads, head_dim;
+    enum dtype t;
+};
+
+static void vision_piece(void *ctx, int64_t begin, int64_t end)
 {
-    int64_t half = head_dim / 2;
+    const struct vision_job *job = ctx;
+    int64_t half = job->head_dim / 2;
     float c[PAIRS], s[PAIRS];
 
-    for (int64_t row = 0; row < rows; row++, angles += half)
+    for (int64_t row = begin; row < end; row++) {
+        const float *angles = (const float *)job->angles + row * half;
+
         for (int64_t first = 0, n; first < half; first += n) {
-            float *head = x + row * heads * head_dim + first;
+            float *head =
+                (float *)job->x + row * job->heads * job->head_dim + first;
 
             n = half - first < PAIRS ? half - first : PAIRS;
             for (int64_t i = 0; i < n; i++) {
                 c[i] = elem_cos_f32(angles[first + i]);
                 s[i] = elem_sin_f32(angles[first + i]);
             }
-            for (int64_t h = 0; h < heads; h++, head += head_dim)
-                rotate(head, head + half, c, s, n, t);
+            for (int64_t h = 0; h < job->heads; h++, head += job->head_dim)
+                rotate(head, head + half, c, s, n, job->t);
+        }
+    }
+}
+
+void rope_vision_rows(float *x, const float *angles, int64_t rows,
+                      int64_t heads, int64_t head_dim, enum dtype t)
+{
+    struct vision_job job = {x, angles, heads, head_dim, t};
+
+    threads_for(rows, GRAIN, vision_piece, &job);
+}
+
+static void vision_piece_f64(void *ctx, int64_t begin, int64_t end)
+{
+    const struct vision_job *job = ctx;
+    int64_t half = job->head_dim / 2;
+
+    for (int64_t row = begin; row < end; row++)
+        for (int64_t i = 0; i < half; i++) {
+            double angle = ((const double *)job->angles)[row * half + i];
+            double *head =
+                (double *)job->x + row * job->heads * job->head_dim + i;
+            double c = elem_cos(angle), s = elem_sin(angle);
+
+            for (int64_t h = 0; h < job->heads; h++, head += job->head_dim)
+                rotate_f64(head, head + half, c, s);
         }
 }
 
 void rope_vision_rows_f64(double *x, const double *angles, int64_t rows,
                           int64_t heads, int64_t head_dim)
 {
-    int64_t half = head_dim / 2;
+    struct vision_job job = {x, angles, heads, head_dim, DTYPE_F64};
 
-    for (int64_t row = 0; row < rows; row++, angles += half)
-        for (int64_t i = 0; i < half; i++) {
-            double *head = x + row * heads * head_dim + i;
-            double c = elem_cos(angles[i]), s = elem_sin(angles[i]);
-
-            for (int64_t h = 0; h < heads; h++, head += head_dim)
-                rotate_f64(head, head + half, &c, &s, 1);
-        }
+    threads_for(rows, GRAIN, vision_piece_f64, &job);
 }

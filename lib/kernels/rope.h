@@ -14,6 +14,7 @@
  * where the quotient, the power (correctly rounded) and the reciprocal each
  * round to f32.  Angles are position * f, rounded to f32; cosine and sine are
  * taken in f32 and never rounded further.  The _f64 forms do all in double.
+ * Rows are divided among the threads (kernels/threads.h).
  */
 void rope_inv_freq(float *f, int64_t dims, double theta);
 void rope_inv_freq_f64(double *f, int64_t dims, double theta);

@@ -4,6 +4,7 @@
 #include "base/bug.h"
 #include "kernels/kernels.h"
 #include "kernels/rows_internal.h"
+#include "kernels/threads.h"
 
 bool rows_use_avx2(void)
 {
@@ -38,12 +39,27 @@ float round_from_f64(enum dtype t, double x)
     }
 }
 
-void round_row(enum dtype t, float *x, int64_t n)
+struct job {
+    enum dtype t;
+    float *x;
+};
+
+static void piece(void *ctx, int64_t first, int64_t end)
 {
+    const struct job *job = ctx;
+
     if (rows_use_avx2()) {
-        round_row_avx2(t, x, n);
+        round_row_avx2(job->t, job->x + first, end - first);
         return;
     }
-    for (int64_t i = 0; i < n; i++)
-        x[i] = round_to(t, x[i]);
+    for (int64_t i = first; i < end; i++)
+        job->x[i] = round_to(job->t, job->x[i]);
+}
+
+void round_row(enum dtype t, float *x, int64_t n)
+{
+    enum { GRAIN = 32768 }; /* values: some 10 microseconds' work */
+    struct job job = {t, x};
+
+    threads_for(n, GRAIN, piece, &job);
 }

@@ -40,6 +40,7 @@ static inline float round_to(enum dtype t, float x)
 /* The same of a double, in one rounding (not by way of f32). */
 float round_from_f64(enum dtype t, double x);
 
-/* round_to() of n values in place; the same bits in every kernel form. */
+/* round_to() of n values in place, divided among the threads; the same bits in
+ * every kernel form. */
 void round_row(enum dtype t, float *x, int64_t n);
 #endif

@@ -158,6 +158,20 @@ static void test_f64(void)
         for (int i = 0; i < 5; i++)
             far = fmax(far, fabs(out[i] - want[i]) / (1 + fabs(want[i])));
     }
+    static double many[5000], gates[5000], got[5000];
+    int wrong = 0;
+    for (int i = 0; i < 5000; i++) {
+        many[i] = sin(i) * 9;
+        gates[i] = cos(i) * 9;
+    }
+    silu_mul_row_f64(got, gates, many, 5000);
+    for (int i = 0; i < 5000; i++) {
+        double one;
+
+        silu_row_f64(&one, &gates[i], 1);
+        wrong += got[i] != one * many[i];
+    }
+    is_int(wrong, 0, "double: silu(gate) * up, value by value");
     ok(far < 1e-15, "double forms are the formulas (%g)", far);
 }
 
@@ -254,6 +268,8 @@ int main(void)
         ok(false, "%s", err.text);
         return done();
     }
+    if (kernels_select("plain", &err)) /* once, and from the main thread */
+        return 1;
     test_threads();
     for (int i = 0; use_form(i); i++) {
         for (size_t f = 0; f < sizeof(functions) / sizeof(functions[0]); f++)
@@ -261,9 +277,9 @@ int main(void)
                 check(root, f, types[k]);
         test_gates();
         test_decay();
+        test_f64();
     }
     json_decref(root);
-    test_f64();
     test_avx2();
     test_avx2_f32();
     return done();

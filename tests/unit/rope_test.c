@@ -58,7 +58,7 @@ static void test_axes(void)
     is_int(wrong, 0, "sections 4, 2, 2: the rest is temporal");
 }
 
-enum { ROWS = 5, HEADS = 3, DIM = 80 };
+enum { ROWS = 35, HEADS = 3, DIM = 80 };
 
 static float noise(int i)
 {
@@ -67,13 +67,18 @@ static float noise(int i)
 
 static void test_text(void)
 {
-    static const int64_t t[ROWS] = {0, 1, 7, 7, 16383};
-    static const int64_t h[ROWS] = {0, 1, 7, 8, 16383};
-    static const int64_t w[ROWS] = {0, 1, 7, 11, 16383};
+    int64_t t[ROWS] = {0, 1, 7, 7, 16383};
+    int64_t h[ROWS] = {0, 1, 7, 8, 16383};
+    int64_t w[ROWS] = {0, 1, 7, 11, 16383};
     const int64_t *const positions[3] = {t, h, w};
     static const enum dtype types[] = {DTYPE_F32, DTYPE_F16, DTYPE_BF16};
     float x[ROWS * HEADS * DIM], was[ROWS * HEADS * DIM], f[32];
 
+    for (int i = 5; i < ROWS; i++) {
+        t[i] = i;
+        h[i] = 2 * i;
+        w[i] = 3 * i;
+    }
     rope_inv_freq(f, 64, 1e7);
     for (int k = 0; k < 3; k++) {
         int wrong = 0, moved = 0;
@@ -106,9 +111,10 @@ static void test_text(void)
     }
     rope_text_rows(x, &small, positions, ROWS, HEADS, DIM, DTYPE_F32);
     rope_text_rows_f64(wide, &small, positions, ROWS, HEADS, DIM);
-    for (int i = 0; i < (ROWS - 1) * HEADS * DIM; i++)
-        far = fmax(far, fabs(wide[i] - (double)x[i]));
-    ok(far < 3e-6, "double is near f32 (%g)", far);
+    for (int i = 0; i < ROWS * HEADS * DIM; i++) /* but the far position */
+        if (i / (HEADS * DIM) != 4)
+            far = fmax(far, fabs(wide[i] - (double)x[i]));
+    ok(far < 3e-5, "double is near f32 (%g)", far);
 }
 
 static void test_vision(void)

@@ -206,6 +206,35 @@ static void test_norms(void)
     }
 }
 
+/* More rows than a thread takes at a time: the same as row by row. */
+static void test_many_rows(void)
+{
+    enum { MANY = 90, WIDE = 1000 };
+    static float x[MANY * WIDE], y[MANY * WIDE], z[MANY * WIDE], w[WIDE];
+    static double dx[MANY * WIDE], dy[MANY * WIDE], dz[MANY * WIDE], dw[WIDE];
+
+    for (int i = 0; i < MANY * WIDE; i++)
+        dx[i] = (double)(x[i] = noise());
+    for (int i = 0; i < WIDE; i++)
+        dw[i] = (double)(w[i] = noise());
+    rms_norm(y, x, w, MANY, WIDE, 1e-6, DTYPE_F16);
+    rms_norm_f64(dy, dx, dw, MANY, WIDE, 1e-6);
+    for (int i = 0; i < MANY; i++) {
+        rms_norm(z + i * WIDE, x + i * WIDE, w, 1, WIDE, 1e-6, DTYPE_F16);
+        rms_norm_f64(dz + i * WIDE, dx + i * WIDE, dw, 1, WIDE, 1e-6);
+    }
+    is_mem(y, z, sizeof(y), "rms_norm of many rows is that of each");
+    is_mem(dy, dz, sizeof(dy), "in double");
+    layer_norm(y, x, w, w, MANY, WIDE, 1e-6, DTYPE_BF16);
+    layer_norm_f64(dy, dx, dw, dw, MANY, WIDE, 1e-6);
+    for (int i = 0; i < MANY; i++) {
+        layer_norm(z + i * WIDE, x + i * WIDE, w, w, 1, WIDE, 1e-6, DTYPE_BF16);
+        layer_norm_f64(dz + i * WIDE, dx + i * WIDE, dw, dw, 1, WIDE, 1e-6);
+    }
+    is_mem(y, z, sizeof(y), "layer_norm of many rows is that of each");
+    is_mem(dy, dz, sizeof(dy), "in double");
+}
+
 static void test_softmax(void)
 {
     float x[333], y[333];
@@ -254,6 +283,7 @@ int main(void)
         test_rounding();
         test_lanes();
         test_norms();
+        test_many_rows();
         test_softmax();
     }
     return done();
