@@ -31,10 +31,12 @@ def embed(model, inputs):
     return features.inputs_embeds, taken["image"]
 
 
-def run(model, inputs, protocol, budget, ends, forced=None, stages=None):
+def run(model, inputs, protocol, budget, ends, forced=None, stages=None,
+        watch=None):
     """The capture's tensors.  Every call gets its explicit slice of positions:
     upstream's own bookkeeping would give image tokens of later chunks scalar
-    ones.  `forced` is a continuation to follow instead of the greedy one."""
+    ones.  `forced` is a continuation to follow instead of the greedy one;
+    `watch` is shown each position's logits."""
     language = model.language_model
     embeddings, image = embed(model, inputs)
     if stages:
@@ -61,6 +63,8 @@ def run(model, inputs, protocol, budget, ends, forced=None, stages=None):
         row = language.speculative_logits_from_hidden(hidden)[0, 0]
         states.append(np.array(hidden[0, 0]))
         logits.append(np.array(row))
+        if watch:
+            watch(logits[-1])
         token = (int(forced[len(chosen)]) if forced is not None
                  else int(np.argmax(logits[-1])))
         chosen.append(token)

@@ -6,7 +6,8 @@
 
 runs the real mlx-vlm model over every case and writes DIR/CASE/prompt.txt,
 inputs.safetensors, reference-f16.safetensors, reference-f32.safetensors and,
-for the cases named by --trace, trace-f16.safetensors; and DIR/record.json.
+for the cases named by --trace, trace-f16.safetensors; and DIR/record.json (or the
+file named by --record).
 The continuation is the greedy one of the f16 run; f32 follows it.
 
     record.py ... --out DIR --order reversed|f64 --along REFERENCE [--local]
@@ -68,6 +69,7 @@ def options():
     parser.add_argument("--cases", required=True)
     parser.add_argument("--protocol", required=True)
     parser.add_argument("--out", required=True)
+    parser.add_argument("--record", metavar="F")
     parser.add_argument("--trace", nargs="*", default=[], metavar="CASE")
     parser.add_argument("--calibrate", action="store_true")
     parser.add_argument("--order", choices=sums.ORDERS, default="normal")
@@ -163,7 +165,7 @@ def calibrate(options, cases, out):
     return found
 
 
-def write_record(options, protocol, calibration, out):
+def make_record(options, protocol, calibration, out):
     files = sorted(path for path in out.rglob("*") if path.is_file())
     record = {
         "format": "assay-reference-1",
@@ -180,7 +182,7 @@ def write_record(options, protocol, calibration, out):
     }
     if calibration:
         record["calibration"] = calibration
-    (out / "record.json").write_text(json.dumps(record, indent=1) + "\n")
+    return json.dumps(record, indent=1) + "\n"
 
 
 def main():
@@ -203,8 +205,9 @@ def main():
         record_f16(o, cases, protocol, part)
         if not o.along:
             record_f32(o, cases, protocol, part)
-            write_record(o, protocol, calibrate(o, cases, part) if o.calibrate
-                         else None, part)
+            found = calibrate(o, cases, part) if o.calibrate else None
+            text = make_record(o, protocol, found, part)
+            (Path(o.record) if o.record else part / "record.json").write_text(text)
         part.rename(out)
     except (receipt.ReceiptError, pack.PackError, CaseError, OSError,
             ValueError, KeyError) as error:
