@@ -11,7 +11,7 @@
 enum { MAX_DEPTH = 64 };
 
 /* jansson allows 2,048 levels; ours are counted first, strings skipped. */
-static int check_depth(const char *data, size_t len, struct err *err)
+int json_check_depth(const char *data, size_t len, struct err *err)
 {
     size_t depth = 0, line = 1;
     bool in_string = false;
@@ -48,7 +48,7 @@ json_t *json_parse(const char *data, size_t len, struct err *err)
         err_set(err, ERR_INPUT, "line 1: starts with a byte order mark");
         return NULL;
     }
-    if (check_depth(data, len, err))
+    if (json_check_depth(data, len, err))
         return NULL;
     json_t *root = json_loadb(
         data, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL,

@@ -16,6 +16,9 @@
 json_t *json_parse(const char *data, size_t len, struct err *err);
 json_t *json_read_file(const char *path, struct err *err); /* "-": stdin */
 
+/* Only the depth, for a text that another reader takes apart. */
+int json_check_depth(const char *data, size_t len, struct err *err);
+
 /*
  * Typed getters.  The value is borrowed from `object`; a missing key or another
  * type is ERR_INPUT naming the key: "no 'prompt'", "'prompt' is not a string".
