@@ -55,7 +55,7 @@ struct receipt_file *receipt_add(struct receipt *r, const char *path)
                             (r->count ? r->count * 2 : 1) * sizeof(*r->files));
     struct receipt_file *f = &r->files[r->count++];
 
-    *f = (struct receipt_file){xstrdup(path), 0, "", ""};
+    *f = (struct receipt_file){xstrdup(path), 0, "", "", ""};
     return f;
 }
 
@@ -344,8 +344,8 @@ int receipt_set_hex(char *out, size_t cap, const char *text, struct err *err)
     return 0;
 }
 
-static int read_digest(const json_t *entry, const char *key, char *out,
-                       size_t cap, struct err *err)
+int receipt_read_digest(const json_t *entry, const char *key, char *out,
+                        size_t cap, struct err *err)
 {
     const char *text;
 
@@ -366,8 +366,12 @@ static int read_entry(struct receipt *r, const json_t *entry, struct err *err)
         return -1;
     struct receipt_file *f = receipt_add(r, path);
     if (json_get_int(entry, "size", &size, err) ||
-        read_digest(entry, "sha256", f->sha256, sizeof(f->sha256), err) ||
-        read_digest(entry, "git_blob", f->git_blob, sizeof(f->git_blob), err))
+        receipt_read_digest(entry, "sha256", f->sha256, sizeof(f->sha256),
+                            err) ||
+        receipt_read_digest(entry, "git_blob", f->git_blob, sizeof(f->git_blob),
+                            err) ||
+        receipt_read_digest(entry, "tensors_sha256", f->tensors,
+                            sizeof(f->tensors), err))
         return err_in(err, "'%s'", path);
     if (size < 0)
         return err_set(err, ERR_INPUT, "'%s': a negative size", path);
@@ -428,9 +432,13 @@ int receipt_read(struct receipt *r, const char *path, struct err *err)
 
 json_t *receipt_file_json(const struct receipt_file *f)
 {
-    return json_pack("{s:I, s:s?, s:s?}", "size", (json_int_t)f->size, "sha256",
-                     f->sha256[0] ? f->sha256 : NULL, "git_blob",
-                     f->git_blob[0] ? f->git_blob : NULL);
+    json_t *o = json_pack("{s:I, s:s?, s:s?}", "size", (json_int_t)f->size,
+                          "sha256", f->sha256[0] ? f->sha256 : NULL, "git_blob",
+                          f->git_blob[0] ? f->git_blob : NULL);
+
+    if (f->tensors[0])
+        json_object_set_new(o, "tensors_sha256", json_string(f->tensors));
+    return o;
 }
 
 json_t *receipt_json(const struct receipt *r)

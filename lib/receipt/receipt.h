@@ -14,18 +14,22 @@
  *
  *     {"format": "assay-receipt-1", "strength": "listing",
  *      "upstream": {"repository": "...", "revision": "..."},      or null
- *      "files": [{"path", "size", "sha256", "git_blob"}]}         by path
+ *      "files": [{"path", "size", "sha256", "git_blob",
+ *                 "tensors_sha256"}]}                            by path
  *
  * Strength says where it comes from: "recorded" (the bytes that were there) or
  * "listing" (upstream's own list of hashes).  A listing may lack one digest of
  * a file (null), never both.  git_blob is the id of the file's content or, for
  * a file that upstream keeps in LFS, that of its pointer (formats.md 2.2).
+ * tensors_sha256, where there is one, is the digest of what a .safetensors file
+ * holds, however it is laid out; it decides nothing, it only explains.
  */
 struct receipt_file {
-    char *path;                   /* below the pack, '/' between parts */
-    int64_t size;                 /* of the content, or of its pointer */
-    char sha256[HASH_SHA256_HEX]; /* "" when not known */
-    char git_blob[HASH_GIT_HEX];  /* "" when not known */
+    char *path;                    /* below the pack, '/' between parts */
+    int64_t size;                  /* of the content, or of its pointer */
+    char sha256[HASH_SHA256_HEX];  /* "" when not known */
+    char git_blob[HASH_GIT_HEX];   /* "" when not known */
+    char tensors[HASH_SHA256_HEX]; /* "" when not known */
 };
 
 struct receipt {
@@ -70,7 +74,7 @@ enum receipt_state {
     RECEIPT_MISSING,
     RECEIPT_EXTRA
 };
-/* size, sha256 and git_blob; null where not known. */
+/* size, sha256 and git_blob, null where not known; tensors_sha256. */
 json_t *receipt_file_json(const struct receipt_file *f);
 
 const char *receipt_state_name(enum receipt_state state);

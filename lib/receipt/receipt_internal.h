@@ -13,6 +13,10 @@ int receipt_sort(struct receipt *r, struct err *err);
 /* cap - 1 hex digits of any case, written in lower case. */
 int receipt_set_hex(char *out, size_t cap, const char *text, struct err *err);
 
+/* The digest under a key, when it is there. */
+int receipt_read_digest(const json_t *entry, const char *key, char *out,
+                        size_t cap, struct err *err);
+
 /* Both sides sorted; `disk` is taken over. */
 void receipt_compare(const struct receipt *r, struct receipt *disk,
                      struct receipt_report *out);

@@ -90,6 +90,25 @@ for f in a.txt config.json model.safetensors runtime/run.py; do
 done
 runs 0 "a snapshot of links in a Hub cache" "$receipt" verify "$T/r.json" "$hub/snapshots/abc"
 
+# A4: the same weights saved again, laid out anew
+st=$T/weights
+mkdir "$st"
+two() { # two FILE HEADER DATA
+    python3 -c 'import struct,sys
+h=sys.argv[2].encode(); open(sys.argv[1],"wb").write(struct.pack("<Q",len(h))+h+bytes.fromhex(sys.argv[3]))' "$@"
+}
+two "$st/model.safetensors" '{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}' 010203
+runs 0 "A4: record" "$receipt" record --out "$T/st.json" "$st"
+two "$st/model.safetensors" '{"__metadata__":{"format":"pt"},"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}' 030102
+runs 1 "A4: saved again, the file differs" "$receipt" verify "$T/st.json" "$st"
+is "$(grep -c 'sha256 ' "$T/out")" 4 "A4: digests of file and tensors, both sides"
+grep -q 'every tensor is the same' "$T/out"
+ok $? "A4: the tensors are the same"
+two "$st/model.safetensors" '{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}' 010204
+runs 1 "A4: another byte" "$receipt" verify "$T/st.json" "$st"
+grep -q 'every tensor is the same' "$T/out"
+is $? 1 "A4: other tensors"
+
 # receipts that are not sound
 bad() { # bad STATUS NAME TEXT
     printf '%s' "$3" >"$T/bad.json"

@@ -58,8 +58,11 @@ int verb_record(int argc, char **argv)
     if (cli_parse(&command, argc, argv, &rest, &err) == 0 &&
         (!upstream || receipt_set_upstream(&r, upstream, &err) == 0) &&
         check_new(out, &err) == 0 &&
-        receipt_record(&r, rest.items[0], &err) == 0)
+        receipt_record(&r, rest.items[0], &err) == 0) {
+        for (size_t i = 0; i < r.count; i++)
+            add_tensors_digest(rest.items[0], &r.files[i]);
         put(&r, out, &err);
+    }
     receipt_release(&r);
     free(rest.items);
     return cli_finish(&command, &err);

@@ -2,6 +2,7 @@
 #define TOOLS_RECEIPT_VERBS_H
 
 #include "base/err.h"
+#include "receipt/receipt.h"
 #include "json/json.h"
 
 /* Each verb as a main() of its own; argv[0] is the verb. */
@@ -15,6 +16,9 @@ int verb_executables(int argc, char **argv);
 int verb_seal(int argc, char **argv);
 int verb_publish(int argc, char **argv);
 int verb_audit(int argc, char **argv);
+
+/* Fills f->tensors from the file, when it is a sound .safetensors file. */
+void add_tensors_digest(const char *pack, struct receipt_file *f);
 
 /* Every program and library that the stage records below `data` name, and the
  * candidate's own executable (or NULL); NULL with err set. */

@@ -21,6 +21,16 @@ static void print_digest(const json_t *row, const char *key, const char *side,
         printf("\t  %s %s %s\n", key, digest, text);
 }
 
+static bool has_same_tensors(const json_t *row)
+{
+    const json_t *want =
+        json_object_get(json_object_get(row, "expected"), "tensors_sha256");
+
+    return want &&
+           json_equal(want, json_object_get(json_object_get(row, "found"),
+                                            "tensors_sha256"));
+}
+
 static void print_table(const json_t *root)
 {
     json_t *row;
@@ -45,6 +55,11 @@ static void print_table(const json_t *root)
         print_digest(row, "found   ", "found", "sha256");
         print_digest(row, "expected", "expected", "git_blob");
         print_digest(row, "found   ", "found", "git_blob");
+        print_digest(row, "expected", "expected", "tensors_sha256");
+        print_digest(row, "found   ", "found", "tensors_sha256");
+        if (has_same_tensors(row))
+            printf("\t  every tensor is the same: the file was only laid out "
+                   "anew\n");
     }
     printf("%zu of %zu files are the same\n", same,
            json_array_size(json_object_get(root, "files")));
@@ -141,6 +156,10 @@ static int verify(const struct verify_options *opt, const char *receipt,
     }
     if (receipt_verify(&r, pack, &report, err))
         goto out;
+    for (size_t i = 0; i < report.count; i++)
+        if (report.rows[i].state == RECEIPT_DIFFERS &&
+            report.rows[i].listed.tensors[0])
+            add_tensors_digest(pack, &report.rows[i].found);
     root = receipt_report_json(&r, sha256, &report);
     if (s) {
         add_inputs(s, pack, &report);
