@@ -73,6 +73,52 @@ json_t *json_read_file(const char *path, struct err *err)
     return root;
 }
 
+/* The text with ".0" behind each integer of more than 18 digits. */
+static void widen_integers(const struct buf *text, struct buf *out)
+{
+    bool in_string = false;
+
+    for (size_t i = 0; i < text->len;) {
+        char c = text->data[i];
+        size_t end = i + 1;
+
+        if (in_string && c == '\\' && end < text->len)
+            end++;
+        else if (c == '"')
+            in_string = !in_string;
+        while (!in_string && c >= '0' && c <= '9' && end < text->len &&
+               strchr("0123456789.eE+-", text->data[end]) && text->data[end])
+            end++;
+        buf_add(out, text->data + i, end - i);
+        if (end - i > 18 && !memchr(text->data + i, '.', end - i) &&
+            !memchr(text->data + i, 'e', end - i) &&
+            !memchr(text->data + i, 'E', end - i))
+            buf_addstr(out, ".0");
+        i = end;
+    }
+}
+
+json_t *json_read_config(const char *path, struct err *err)
+{
+    struct buf text = BUF_INIT, wide = BUF_INIT;
+    struct err first = ERR_INIT;
+    json_t *root = NULL;
+
+    if (io_read_file(path, IO_JSON_CAP, &text, err))
+        goto out;
+    root = json_parse(text.data, text.len, &first);
+    if (root)
+        goto out;
+    widen_integers(&text, &wide);
+    root = json_parse(wide.data, wide.len, err);
+    if (!root)
+        err_in(err, "%s", path);
+out:
+    buf_release(&wide);
+    buf_release(&text);
+    return root;
+}
+
 static json_t *get(const json_t *object, const char *key, bool is_right,
                    const char *type, struct err *err)
 {

@@ -16,6 +16,10 @@
 json_t *json_parse(const char *data, size_t len, struct err *err);
 json_t *json_read_file(const char *path, struct err *err); /* "-": stdin */
 
+/* The same for a pack's config files, in which an integer beyond 64 bits may
+ * stand (model_max_length 10^30, written out): it is read as a real. */
+json_t *json_read_config(const char *path, struct err *err);
+
 /* Only the depth, for a text that another reader takes apart. */
 int json_check_depth(const char *data, size_t len, struct err *err);
 

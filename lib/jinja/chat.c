@@ -1,0 +1,500 @@
+/* A conversation's template and variables, as apply_chat_template's. */
+#include "jinja/chat.h"
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "jinja/jinja_unicode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char final_tag[] = "CONTINUE_FINAL_MESSAGE_TAG ";
+
+/* --- the template --- */
+
+static int read_source(const char *pack, const char *file, struct buf *source,
+                       char **name, struct err *err)
+{
+    *name = path_join(pack, file);
+    if (io_read_file(*name, JINJA_MAX_SOURCE, source, err)) {
+        free(*name);
+        *name = NULL;
+        return -1;
+    }
+    return 0;
+}
+
+static bool pack_has(const char *pack, const char *file)
+{
+    char *path = path_join(pack, file);
+    bool has = io_exists(path);
+
+    free(path);
+    return has;
+}
+
+/* A JSON file of the pack, an object; NULL without error when there is none. */
+static int read_config(const char *pack, const char *file, json_t **out,
+                       struct err *err)
+{
+    char *path = path_join(pack, file);
+    int ret = 0;
+
+    *out = NULL;
+    if (io_exists(path)) {
+        *out = json_read_config(path, err);
+        if (*out && !json_is_object(*out)) {
+            err_set(err, ERR_INPUT, "%s: not an object", path);
+            json_decref(*out);
+            *out = NULL;
+        }
+        ret = *out ? 0 : -1;
+    }
+    free(path);
+    return ret;
+}
+
+/* A file beside chat_template.jinja, by the name of its template. */
+static int from_files(const char *pack, bool with_tools, struct buf *source,
+                      char **name, struct err *err)
+{
+    static const char tool_use[] = "additional_chat_templates/tool_use.jinja";
+    static const char other[] = "additional_chat_templates/default.jinja";
+
+    if (with_tools && pack_has(pack, tool_use))
+        return read_source(pack, tool_use, source, name, err);
+    if (pack_has(pack, other))
+        return read_source(pack, other, source, name, err);
+    if (pack_has(pack, "chat_template.jinja"))
+        return read_source(pack, "chat_template.jinja", source, name, err);
+    return err_set(err, ERR_INPUT,
+                   "%s: several chat templates, and none named 'default'",
+                   pack);
+}
+
+static bool has_files(const char *pack)
+{
+    struct io_list list = {0};
+    struct err ignored = ERR_INIT;
+    char *folder = path_join(pack, "additional_chat_templates");
+    bool has = pack_has(pack, "chat_template.jinja");
+
+    if (io_is_dir(folder) && io_list(folder, &list, &ignored) == 0)
+        for (size_t i = 0; i < list.count; i++) {
+            size_t n = strlen(list.names[i]);
+
+            has |= n > 6 && strcmp(list.names[i] + n - 6, ".jinja") == 0;
+        }
+    io_list_release(&list);
+    free(folder);
+    return has;
+}
+
+/* The one of a list of {name, template}. */
+static const json_t *pick(const json_t *list, bool with_tools)
+{
+    const json_t *best = NULL;
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *entry = json_array_get(list, i);
+        const char *name = json_string_value(json_object_get(entry, "name"));
+        const json_t *text = json_object_get(entry, "template");
+
+        if (name && with_tools && strcmp(name, "tool_use") == 0)
+            return text;
+        if (name && strcmp(name, "default") == 0)
+            best = text;
+    }
+    return best;
+}
+
+static int from_config(const char *pack, const char *file, bool with_tools,
+                       struct buf *source, char **name, struct err *err)
+{
+    json_t *config = NULL;
+    int ret = -1;
+
+    *name = NULL;
+    if (read_config(pack, file, &config, err))
+        return -1;
+    const json_t *text = json_object_get(config, "chat_template");
+    if (json_is_array(text))
+        text = pick(text, with_tools);
+    else if (!text || json_is_null(text)) {
+        ret = 0; /* the next place */
+        goto out;
+    }
+    if (!json_is_string(text)) {
+        err_set(err, ERR_INPUT, "%s/%s: 'chat_template' holds no text", pack,
+                file);
+        goto out;
+    }
+    buf_add(source, json_string_value(text), json_string_length(text));
+    char *path = path_join(pack, file);
+    *name = xasprintf("%s: chat_template", path);
+    free(path);
+    ret = 0;
+out:
+    json_decref(config);
+    return ret;
+}
+
+int chat_template(const char *pack, bool with_tools, struct buf *source,
+                  char **name, struct err *err)
+{
+    *name = NULL;
+    if (has_files(pack))
+        return from_files(pack, with_tools, source, name, err);
+    if (from_config(pack, "tokenizer_config.json", with_tools, source, name,
+                    err))
+        return -1;
+    if (!*name &&
+        from_config(pack, "chat_template.json", with_tools, source, name, err))
+        return -1;
+    if (!*name)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "%s: the pack has no chat template: its prompts need a "
+                       "renderer of their own, or a frozen prompt text",
+                       pack);
+    return 0;
+}
+
+/* --- the variables --- */
+
+static void set_token(json_t *context, const char *key, const json_t *value)
+{
+    if (json_is_object(value))
+        value = json_object_get(value, "content");
+    if (json_is_string(value))
+        json_object_set(context, key, (json_t *)value);
+}
+
+/* The tokens that are set: the seven that have names, then a model's own. */
+static void set_tokens(json_t *context, const json_t *config)
+{
+    static const char *const named[] = {"bos_token", "eos_token", "unk_token",
+                                        "sep_token", "pad_token", "cls_token",
+                                        "mask_token"};
+    const json_t *extra = json_object_get(config, "extra_special_tokens");
+    const json_t *own =
+        json_object_get(config, "model_specific_special_tokens");
+    const char *key;
+    json_t *value;
+
+    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+        set_token(context, named[i], json_object_get(config, named[i]));
+    json_object_foreach((json_t *)extra, key, value)
+        set_token(context, key, value);
+    json_object_foreach((json_t *)config, key, value)
+    {
+        size_t n = strlen(key);
+
+        if (n > 6 && strcmp(key + n - 6, "_token") == 0)
+            set_token(context, key, value);
+    }
+    json_object_foreach((json_t *)own, key, value)
+        set_token(context, key, value);
+}
+
+static int check_objects(const json_t *list, const char *what, struct err *err)
+{
+    if (!list || json_is_null(list))
+        return 0;
+    if (!json_is_array(list))
+        return err_set(err, ERR_INPUT, "'%s' is not a list", what);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!json_is_object(json_array_get(list, i)))
+            return err_set(err, ERR_INPUT, "'%s', item %zu is not an object",
+                           what, i);
+    return 0;
+}
+
+/* 5.24: absent rather than None, and one name for a message's reasoning; the
+ * keys in upstream's order.  Returns a new object. */
+static json_t *modernize(const json_t *message)
+{
+    static const char *const names[] = {"reasoning_content", "thinking",
+                                        "reasoning"};
+    const char *key;
+    json_t *value, *reasoning = NULL, *out = json_object();
+
+    for (size_t i = 0; i < 3 && !reasoning; i++)
+        if (json_has(message, names[i]))
+            reasoning = json_object_get(message, names[i]);
+    if (reasoning)
+        json_object_set(out, "thinking", reasoning);
+    json_object_foreach((json_t *)message, key, value) if (!json_is_null(value))
+        json_object_set(out, key, value);
+    if (reasoning)
+        json_object_set(out, "reasoning_content", reasoning);
+    return out;
+}
+
+/* Text with the tag behind it, a new string. */
+static json_t *tagged(const json_t *text)
+{
+    struct buf b = BUF_INIT;
+
+    buf_add(&b, json_string_value(text), json_string_length(text));
+    buf_addstr(&b, final_tag);
+    json_t *out = json_stringn(b.data, b.len);
+    buf_release(&b);
+    return out;
+}
+
+/* Tags the last message; *text is its content before, borrowed. */
+static int tag_final(json_t *messages, json_t **text, struct err *err)
+{
+    json_t *last = json_array_get(messages, json_array_size(messages) - 1);
+    json_t *content = json_object_get(last, "content"), *holder = last;
+    const char *key = "content";
+
+    if (json_is_array(content)) {
+        size_t i = json_array_size(content);
+
+        holder = NULL;
+        while (i-- > 0 && !holder)
+            if (json_object_get(json_array_get(content, i), "text"))
+                holder = json_array_get(content, i);
+        if (!holder)
+            return err_set(err, ERR_INPUT,
+                           "continue_final_message: the last "
+                           "message has no text");
+        key = "text";
+        content = json_object_get(holder, key);
+    }
+    if (!json_is_string(content))
+        return err_set(err, ERR_INPUT,
+                       "continue_final_message: the last message's content is "
+                       "not text");
+    *text = json_incref(content);
+    json_object_set_new(holder, key, tagged(content));
+    return 0;
+}
+
+static int set_flags(json_t *context, const json_t *flags, struct err *err)
+{
+    /* arguments of apply_chat_template: they do not reach the template */
+    static const char *const taken[] = {"messages",
+                                        "tools",
+                                        "documents",
+                                        "add_generation_prompt",
+                                        "conversation",
+                                        "chat_template",
+                                        "continue_final_message",
+                                        "tokenize",
+                                        "padding",
+                                        "truncation",
+                                        "max_length",
+                                        "return_tensors",
+                                        "return_dict",
+                                        "return_assistant_tokens_mask",
+                                        "tokenizer_kwargs"};
+    const char *key;
+    json_t *value;
+
+    if (!flags || json_is_null(flags))
+        return 0;
+    if (!json_is_object(flags))
+        return err_set(err, ERR_INPUT,
+                       "the template's arguments are not an "
+                       "object");
+    json_object_foreach((json_t *)flags, key, value)
+    {
+        for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+            if (strcmp(key, taken[i]) == 0)
+                return err_set(err, ERR_INPUT,
+                               "'%s' cannot be an argument of the template",
+                               key);
+        json_object_set(context, key, value);
+    }
+    return 0;
+}
+
+static bool is_524(const struct jinja_options *o)
+{
+    return o->transformers && strncmp(o->transformers, "5.", 2) == 0 &&
+           atoi(o->transformers + 2) >= 24;
+}
+
+/* `text` takes the last message's content when it is continued. */
+static json_t *make_context(const json_t *config,
+                            const struct chat_request *request, json_t **text,
+                            struct err *err)
+{
+    json_t *context = NULL, *messages = NULL;
+    int ret = -1;
+
+    if (!json_is_array(request->messages) ||
+        json_array_size(request->messages) == 0) {
+        err_set(err, ERR_INPUT, "no messages");
+        return NULL;
+    }
+    if (check_objects(request->messages, "messages", err) ||
+        check_objects(request->tools, "tools", err) ||
+        check_objects(request->documents, "documents", err))
+        return NULL;
+    if (request->continue_final_message && request->add_generation_prompt) {
+        err_set(err, ERR_INPUT,
+                "continue_final_message with "
+                "add_generation_prompt");
+        return NULL;
+    }
+    context = json_object();
+    messages = json_deep_copy(request->messages);
+    if (!context || !messages) {
+        err_set(err, ERR_SYSTEM, "out of memory");
+        goto out;
+    }
+    for (size_t i = 0;
+         is_524(&request->options) && i < json_array_size(messages); i++)
+        json_array_set_new(messages, i, modernize(json_array_get(messages, i)));
+    if (request->continue_final_message && tag_final(messages, text, err))
+        goto out;
+    json_object_set(context, "messages", messages);
+    json_object_set(context, "tools",
+                    request->tools ? (json_t *)request->tools : json_null());
+    json_object_set(context, "documents",
+                    request->documents ? (json_t *)request->documents
+                                       : json_null());
+    json_object_set_new(context, "add_generation_prompt",
+                        json_boolean(request->add_generation_prompt));
+    set_tokens(context, config);
+    ret = set_flags(context, request->flags, err);
+out:
+    json_decref(messages);
+    if (ret) {
+        json_decref(context);
+        return NULL;
+    }
+    return context;
+}
+
+json_t *chat_context(const json_t *config, const struct chat_request *request,
+                     struct err *err)
+{
+    json_t *text = NULL;
+    json_t *context = make_context(config, request, &text, err);
+
+    json_decref(text);
+    return context;
+}
+
+/* --- the prompt --- */
+
+/* [*from, *to) without Python's white space around it. */
+static void strip(const char *data, size_t *from, size_t *to)
+{
+    while (*from < *to) {
+        size_t at = *from;
+
+        if (!juni_is(juni_next(data, &at), JUNI_SPACE))
+            break;
+        *from = at;
+    }
+    while (*from < *to) {
+        size_t at = *to;
+
+        if (!juni_is(juni_before(data, &at), JUNI_SPACE))
+            break;
+        *to = at;
+    }
+}
+
+/* Cuts the prompt, out[begin..], where the last message's text ends. */
+static int cut_final(struct buf *out, size_t begin, const json_t *text,
+                     struct err *err)
+{
+    const char *content = json_string_value(text);
+    size_t from = 0, to = json_string_length(text), at = 0;
+    size_t tag = sizeof(final_tag) - 2; /* without its space */
+    const char *found = NULL;
+    char *p = out->data ? out->data + begin : NULL, *end = out->data + out->len;
+
+    strip(content, &from, &to);
+    while (p && (p = memmem(p, (size_t)(end - p), final_tag, tag)))
+        found = p++;
+    if (!found || (to > from && !memmem(out->data + begin, out->len - begin,
+                                        content + from, to - from)))
+        return err_set(err, ERR_INPUT,
+                       "continue_final_message: the last message is not in "
+                       "what the template gives");
+    at = (size_t)(found - out->data);
+    if (at + tag >= out->len || out->data[at + tag] != ' ') {
+        size_t first = begin;
+
+        strip(out->data, &first, &at);
+        at = first > at ? begin : at;
+    }
+    out->len = at;
+    out->data[at] = '\0';
+    return 0;
+}
+
+/* tokenizer_config.json, with special_tokens_map.json over it where upstream
+ * still reads that. */
+static int read_tokens(const char *pack, json_t **config, struct err *err)
+{
+    json_t *map = NULL;
+
+    if (read_config(pack, "tokenizer_config.json", config, err))
+        return -1;
+    if (!*config)
+        *config = json_object();
+    if (json_object_get(*config, "added_tokens_decoder"))
+        return 0;
+    if (read_config(pack, "special_tokens_map.json", &map, err))
+        return -1;
+    if (map)
+        json_object_update(*config, map);
+    json_decref(map);
+    return 0;
+}
+
+int chat_render_more(const char *pack, const struct chat_request *request,
+                     struct jinja_results *results, struct buf *out,
+                     struct err *err)
+{
+    struct buf source = BUF_INIT;
+    struct jinja_template *t = NULL;
+    json_t *config = NULL, *context = NULL, *text = NULL;
+    char *name = NULL;
+    size_t begin = out->len;
+    int ret = -1;
+    bool with_tools = request->tools && !json_is_null(request->tools);
+
+    if (chat_template(pack, with_tools, &source, &name, err) ||
+        read_tokens(pack, &config, err))
+        goto out;
+    context = make_context(config, request, &text, err);
+    if (!context)
+        goto out;
+    t = jinja_compile(name, source.data ? source.data : "", source.len,
+                      &request->options, err);
+    if (!t || jinja_render_more(t, context, results, out, err))
+        goto out;
+    if (text && cut_final(out, begin, text, err)) {
+        err_in(err, "%s", name);
+        goto out;
+    }
+    ret = 0;
+out:
+    if (ret && out->data) {
+        out->len = begin;
+        out->data[begin] = '\0';
+    }
+    jinja_free(t);
+    json_decref(text);
+    json_decref(context);
+    json_decref(config);
+    free(name);
+    buf_release(&source);
+    return ret;
+}
+
+int chat_render(const char *pack, const struct chat_request *request,
+                struct buf *out, struct err *err)
+{
+    return chat_render_more(pack, request, NULL, out, err);
+}

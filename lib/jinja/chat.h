@@ -1,0 +1,53 @@
+#ifndef JINJA_CHAT_H
+#define JINJA_CHAT_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "jinja/jinja.h"
+#include "json/json.h"
+
+#include <stdbool.h>
+
+/*
+ * From a conversation to a prompt, as upstream's apply_chat_template does it:
+ * the pack's template, found in upstream's order, with upstream's variables.
+ *
+ * A template is looked for in chat_template.jinja and
+ * additional_chat_templates/NAME.jinja; else in tokenizer_config.json, key
+ * chat_template (a text, or a list of {name, template}); else in
+ * chat_template.json.  Among several, with tools `tool_use`, else `default`.
+ * A pack without any is ERR_UNSUPPORTED.
+ *
+ * Variables: messages, tools, documents (None when absent),
+ * add_generation_prompt, the special tokens that tokenizer_config.json sets,
+ * then the flags, which replace a special token of the same name.
+ */
+struct chat_request {
+    const json_t *messages;  /* a list of objects, not empty */
+    const json_t *tools;     /* a list of objects; NULL or null: none */
+    const json_t *documents; /* the same */
+    const json_t *flags;     /* an object: enable_thinking, ...; may be NULL */
+    bool add_generation_prompt;
+    /* the last message is left open: its text ends the prompt */
+    bool continue_final_message;
+    struct jinja_options options;
+};
+
+/* Appends the prompt; errors name the template's file. */
+int chat_render(const char *pack, const struct chat_request *request,
+                struct buf *out, struct err *err);
+
+/* The same with what else a render can tell; results may be NULL. */
+int chat_render_more(const char *pack, const struct chat_request *request,
+                     struct jinja_results *results, struct buf *out,
+                     struct err *err);
+
+/* Appends the template's source; *name is its place, freed by the caller. */
+int chat_template(const char *pack, bool with_tools, struct buf *source,
+                  char **name, struct err *err);
+
+/* The template's variables, a new reference.  `config` is the contents of
+ * tokenizer_config.json or NULL. */
+json_t *chat_context(const json_t *config, const struct chat_request *request,
+                     struct err *err);
+#endif

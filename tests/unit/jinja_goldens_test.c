@@ -1,0 +1,245 @@
+/*
+ * The recorded renderings in ../shared/data/goldens/templates, when they are
+ * there: every row equal, but those that are optional or beyond the limits.
+ */
+#include "archive/zstd_file.h"
+#include "jinja/chat.h"
+#include "jinja/jinja.h"
+#include "tap.h"
+
+#include <unistd.h>
+
+#define FOLDER "../shared/data/goldens/templates/"
+
+struct counts {
+    int equal, refused, optional, limit, wrong;
+};
+
+/* The text of a key's value in one line of JSON, as it stands there: big
+ * integers are kept. */
+static bool raw_member(const char *line, size_t len, const char *key,
+                       const char **from, size_t *n)
+{
+    char quoted[40];
+    int depth = 0;
+    bool in_string = false;
+    size_t key_len;
+
+    snprintf(quoted, sizeof(quoted), "\"%s\":", key);
+    key_len = strlen(quoted);
+    for (size_t i = 0; i < len; i++) {
+        if (!in_string && depth == 1 && len - i > key_len &&
+            memcmp(line + i, quoted, key_len) == 0) {
+            *from = line + i + key_len;
+            i += key_len;
+            for (size_t begin = i; i < len; i++) {
+                if (in_string) {
+                    if (line[i] == '\\')
+                        i++;
+                    else if (line[i] == '"')
+                        in_string = false;
+                } else if (line[i] == '"') {
+                    in_string = true;
+                } else if (strchr("[{", line[i])) {
+                    depth++;
+                } else if (strchr("]}", line[i])) {
+                    depth--;
+                }
+                if (depth == 0 ||
+                    (depth == 1 && !in_string && line[i] == ',')) {
+                    *n = i - begin;
+                    return true;
+                }
+            }
+            return false;
+        }
+        if (in_string) {
+            if (line[i] == '\\')
+                i++;
+            else if (line[i] == '"')
+                in_string = false;
+        } else if (line[i] == '"') {
+            in_string = true;
+        } else if (strchr("[{", line[i])) {
+            depth++;
+        } else if (strchr("]}", line[i])) {
+            depth--;
+        }
+    }
+    return false;
+}
+
+static void tell(struct counts *c, const char *source, const char *got,
+                 const json_t *row, const struct err *err)
+{
+    json_t *want = json_object_get(row, "output");
+
+    c->wrong++;
+    diag("template %.300s", source);
+    diag("got      %.300s", err->code ? err->text : got ? got : "");
+    if (want)
+        diag("wanted   %.300s", json_string_value(want));
+    else
+        diag("wanted   error %s: %.200s",
+             json_string_value(json_object_get(row, "error")),
+             json_string_value(json_object_get(row, "message")));
+}
+
+static bool spans_match(const json_t *row, const struct jinja_results *r)
+{
+    json_t *spans = json_object_get(row, "spans");
+
+    if (!spans)
+        return true;
+    if (json_array_size(spans) != r->span_count)
+        return false;
+    for (size_t i = 0; i < r->span_count; i++) {
+        json_t *span = json_array_get(spans, i);
+
+        if ((size_t)json_integer_value(json_array_get(span, 0)) !=
+                r->spans[i].begin ||
+            (size_t)json_integer_value(json_array_get(span, 1)) !=
+                r->spans[i].end)
+            return false;
+    }
+    return true;
+}
+
+static bool same_text(const json_t *want, const struct buf *out)
+{
+    return json_is_string(want) && json_string_length(want) == out->len &&
+           memcmp(json_string_value(want), out->data ? out->data : "",
+                  out->len) == 0;
+}
+
+static void judge(struct counts *c, const char *source, bool ran,
+                  const json_t *row, const struct jinja_results *r,
+                  const struct buf *out, const struct err *err)
+{
+    const char *error = json_string_value(json_object_get(row, "error"));
+    const char *message = json_string_value(json_object_get(row, "message"));
+
+    if (ran && same_text(json_object_get(row, "output"), out) &&
+        spans_match(row, r))
+        c->equal++;
+    else if (!ran && error && strcmp(error, "limit") == 0)
+        c->limit++;
+    else if (!ran && error &&
+             (strcmp(error, "raise") != 0 ||
+              (r->raised && strcmp(r->why.data, message) == 0)))
+        c->refused++;
+    else if (!ran && json_is_true(json_object_get(row, "optional")) &&
+             err->code == ERR_UNSUPPORTED)
+        c->optional++;
+    else
+        tell(c, source, out->data, row, err);
+}
+
+/* A template with its variables. */
+static void check_snippet(struct counts *c, const char *line, size_t len,
+                          const json_t *row)
+{
+    struct err err = ERR_INIT;
+    struct buf out = BUF_INIT;
+    struct jinja_results r = {.want_spans = true, .want_origins = true};
+    struct jinja_options o = {"5.5.0", "2026-02-03T04:05:06Z"};
+    const json_t *template = json_object_get(row, "template");
+    const char *source = json_string_value(template), *context;
+    size_t n;
+
+    if (!raw_member(line, len, "context", &context, &n)) {
+        c->wrong++;
+        return;
+    }
+    struct jinja_template *t =
+        jinja_compile("golden", source, json_string_length(template), &o, &err);
+    bool ran = t && jinja_render_text(t, context, n, &r, &out, &err) == 0;
+    judge(c, source, ran, row, &r, &out, &err);
+    jinja_free(t);
+    jinja_results_release(&r);
+    buf_release(&out);
+}
+
+/* A conversation for a whole template, with the arguments of
+ * apply_chat_template; `version` is transformers'. */
+static void check_chat(struct counts *c, const char *name, const json_t *row,
+                       const json_t *result, const char *version)
+{
+    char pack[200];
+    struct err err = ERR_INIT;
+    struct buf out = BUF_INIT;
+    struct jinja_results r = {0};
+    json_t *flags = json_copy(json_object_get(row, "options"));
+    struct chat_request request = {
+        .messages = json_object_get(row, "messages"),
+        .tools = json_object_get(json_object_get(row, "options"), "tools"),
+        .documents =
+            json_object_get(json_object_get(row, "options"), "documents"),
+        .flags = flags,
+        .add_generation_prompt =
+            json_is_true(json_object_get(flags, "add_generation_prompt")),
+        .continue_final_message =
+            json_is_true(json_object_get(flags, "continue_final_message")),
+        .options = {version, "2026-02-03T04:05:06Z"}};
+
+    json_object_del(flags, "tools");
+    json_object_del(flags, "documents");
+    json_object_del(flags, "add_generation_prompt");
+    json_object_del(flags, "continue_final_message");
+    snprintf(pack, sizeof(pack), "../shared/data/tokenizers/%s", name);
+    bool ran = chat_render_more(pack, &request, &r, &out, &err) == 0;
+    judge(c, json_string_value(json_object_get(row, "name")), ran, result, &r,
+          &out, &err);
+    json_decref(flags);
+    jinja_results_release(&r);
+    buf_release(&out);
+}
+
+static void check_file(const char *name, bool is_chat)
+{
+    char path[200];
+    struct err err = ERR_INIT;
+    struct buf text = BUF_INIT;
+    struct counts c = {0};
+
+    snprintf(path, sizeof(path), FOLDER "%s.jsonl.zst", name);
+    if (zstd_read_file(path, 64 << 20, &text, &err)) {
+        ok(false, "%s", err.text);
+        return;
+    }
+    for (size_t i = 0; i < text.len;) {
+        const char *line = text.data + i;
+        const char *end = memchr(line, '\n', text.len - i);
+        size_t len = end ? (size_t)(end - line) : text.len - i;
+        json_error_t why;
+        json_t *row = json_loadb(line, len, JSON_ALLOW_NUL, &why);
+
+        if (!row) /* integers beyond 64 bits, in the context only */
+            row = json_loadb(line, len,
+                             JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &why);
+        const json_t *newer = json_object_get(row, "newer");
+        if (is_chat) {
+            check_chat(&c, name, row, row, "5.5.0");
+            check_chat(&c, name, row, newer ? newer : row, "5.24.0");
+        } else {
+            check_snippet(&c, line, len, row);
+        }
+        json_decref(row);
+        i += len + 1;
+    }
+    ok(c.wrong == 0 && c.equal > 0,
+       "%s: %d equal, %d refused as upstream, %d beyond limits, %d optional "
+       "refused, %d wrong",
+       name, c.equal, c.refused, c.limit, c.optional, c.wrong);
+    buf_release(&text);
+}
+
+int main(void)
+{
+    if (access(FOLDER "snippets.jsonl.zst", R_OK))
+        skip_all("no recordings beside the tree (" FOLDER ")");
+    check_file("snippets", false);
+    check_file("qwen3", true);
+    check_file("deepseek_v3", true);
+    return done();
+}
