@@ -92,10 +92,15 @@ check-headers:
 	@echo "headers: each compiles alone"
 
 man: $(MAN_PAGES)
-$O/man/%: tools/*/%.scd
+define page
 	@mkdir -p $(@D)
 	scdoc <$< >$@
 	mandoc -T lint -W error $@
+endef
+$O/man/%: tools/*/%.scd
+	$(page)
+$O/man/%: man/%.scd
+	$(page)
 
 # The chain a user runs: SIZE=, PACK=, REFERENCE=, CANDIDATE=, ROOT= ... go on
 # to pipelines/qualify, which tells them all (--help).
