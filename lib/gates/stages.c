@@ -11,6 +11,9 @@
 #include <string.h>
 
 enum { ROW_CAP = 1 << 24 /* elements of the longest row */ };
+/* Roundings and most defects keep a stage's norm; this much is another scale.
+ */
+static const double SCALE_OFF = 0.1;
 #define PREFIX "trace."
 
 /* The part of a model that a stage belongs to, in the order of computing; a
@@ -89,9 +92,10 @@ static int by_order(const void *a, const void *b)
                         *(const char *const *)b + strlen(PREFIX));
 }
 
-/* Rows that are equal, and the first that is not. */
+/* Rows that are equal, the first that is not, and the ratio of norms. */
 struct row_count {
     int64_t rows, equal, first;
+    double norm_ratio;
 };
 
 static int count_rows(const struct tensor_source *ref,
@@ -106,6 +110,7 @@ static int count_rows(const struct tensor_source *ref,
     void *raw_c = mem_array(n, size_c, (size_t)ROW_CAP * 8, err);
     double *r = mem_array(n, sizeof(*r), (size_t)ROW_CAP * 8, err);
     double *c = mem_array(n, sizeof(*c), (size_t)ROW_CAP * 8, err);
+    struct lanes sq_r = {{0}}, sq_c = {{0}};
     int ret = raw_r && raw_c && r && c ? 0 : -1;
 
     out->rows = shape_count(shape) / width;
@@ -121,17 +126,19 @@ static int count_rows(const struct tensor_source *ref,
                 cand->read(cand, at * (int64_t)size_c, n * size_c, raw_c, err);
         if (ret)
             break;
-        if (ref->dtype == cand->dtype) {
-            same = memcmp(raw_r, raw_c, n * size_r) == 0;
-        } else {
-            dtype_to_f64(ref->dtype, raw_r, n, r);
-            dtype_to_f64(cand->dtype, raw_c, n, c);
-            same = memcmp(r, c, n * sizeof(*r)) == 0;
+        dtype_to_f64(ref->dtype, raw_r, n, r);
+        dtype_to_f64(cand->dtype, raw_c, n, c);
+        same = ref->dtype == cand->dtype ? memcmp(raw_r, raw_c, n * size_r) == 0
+                                         : memcmp(r, c, n * sizeof(*r)) == 0;
+        for (size_t i = 0; i < n; i++) {
+            sq_r.at[i % 16] += r[i] * r[i];
+            sq_c.at[i % 16] += c[i] * c[i];
         }
         out->equal += same;
         if (!same && out->first < 0)
             out->first = row;
     }
+    out->norm_ratio = sqrt(lanes_fold(&sq_c)) / sqrt(lanes_fold(&sq_r));
     free(raw_r);
     free(raw_c);
     free(r);
@@ -204,6 +211,10 @@ static json_t *stage_json(const char *name, const struct tensor_source *ref,
                         good && !r->l2.reason[0]
                             ? json_real_or_text(r->l2.value)
                             : json_null());
+    json_object_set_new(out, "norm_ratio",
+                        good && !r->l2.reason[0]
+                            ? json_real_or_text(r->rows.norm_ratio)
+                            : json_null());
     json_object_set_new(out, "max_abs",
                         good ? json_real_or_text(r->most.value) : json_null());
     json_object_set_new(out, "first_row",
@@ -228,6 +239,9 @@ static const char *hint_for(const char *stage, const struct stage_result *r)
         return "the vision tower's rotary angles are suspected";
     if (strncmp(stage, "input_embeds", 12) == 0)
         return "the embedding, or the insertion of image rows, is suspected";
+    if (r->l2.reason[0] == '\0' && fabs(r->rows.norm_ratio - 1) > SCALE_OFF)
+        return "its size is another: a scale, or a norm's weight (w or 1 + w), "
+               "is suspected";
     if (is_text && r->rows.first == 1)
         return "position 0 is equal, later ones are not: the rotary embedding, "
                "or what else depends on position, is suspected";
@@ -313,13 +327,14 @@ void stages_text(const json_t *document, struct buf *out)
     json_t *stage;
 
     buf_addstr(out, "stage\telements differing\trows equal\trelative L2\t"
-                    "largest difference\tfirst row\treason\n");
+                    "norm ratio\tlargest difference\tfirst row\treason\n");
     json_array_foreach(json_object_get(document, "stages"), i, stage)
     {
         buf_addstr(out, json_string_value(json_object_get(stage, "stage")));
         add_share(stage, "differing", "elements", out);
         add_share(stage, "rows_equal", "rows", out);
         add_value(json_object_get(stage, "relative_l2"), out);
+        add_value(json_object_get(stage, "norm_ratio"), out);
         add_value(json_object_get(stage, "max_abs"), out);
         add_value(json_object_get(stage, "first_row"), out);
         add_value(json_object_get(stage, "reason"), out);

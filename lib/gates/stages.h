@@ -11,13 +11,14 @@
  * final norm), with how far the candidate's lies from it.
  *
  *     {"stages": [{"stage", "shape", "elements", "differing", "rows",
- *                  "rows_equal", "relative_l2", "max_abs", "first_row",
- *                  "reason"}],
+ *                  "rows_equal", "relative_l2", "norm_ratio", "max_abs",
+ *                  "first_row", "reason"}],
  *      "first": "layer0.mixer" or null, "hint": null or a sentence}
  *
  * differing counts elements of another value, rows_equal rows that are bitwise
  * equal (by value when the dtypes differ), first_row is the first row that is
- * not.  A stage that cannot be compared has the reason and nulls.
+ * not, norm_ratio is |c| / |r|: far from 1 where a scale or a norm's weight is
+ * read otherwise.  A stage that cannot be compared has the reason and nulls.
  */
 
 /*

@@ -338,6 +338,39 @@ static void test_exact(void)
     }
 }
 
+static void test_last_element_counts(void)
+{
+    enum { MANY = 200001 }; /* more than three blocks */
+    static float a[MANY], b[MANY];
+    struct tensor_source r = source(DTYPE_F32, SHAPE(MANY), a);
+    struct tensor_source c = source(DTYPE_F32, SHAPE(MANY), b);
+    static const struct {
+        enum gate_metric metric;
+        double value;
+    } want[] = {{METRIC_MAX_ABS, 3}, {METRIC_EXACT, 1}};
+    struct metric_result got;
+    struct err err = ERR_INIT;
+
+    for (int i = 0; i < MANY; i++)
+        a[i] = b[i] = (float)noise((uint64_t)i, 7);
+    a[MANY - 1] = 0;
+    b[MANY - 1] = 3;
+    for (size_t t = 0; t < 2; t++) {
+        metric_measure(want[t].metric, &r, &c, &got, &err);
+        ok(got.value == want[t].value, "%s sees the last of %d elements",
+           gate_metric_name(want[t].metric), (int)MANY);
+        is_int(json_integer_value(
+                   json_array_get(json_object_get(got.worst, "index"), 0)),
+               MANY - 1, "  and names it");
+        metric_result_release(&got);
+    }
+    metric_measure(METRIC_RMS, &r, &c, &got, &err);
+    ok(fabs(got.value / (3 / sqrt((double)MANY)) - 1) < 1e-15,
+       "a sum is over all elements");
+    is_int(got.compared, MANY, "and says how many");
+    metric_result_release(&got);
+}
+
 static void test_lanes(void)
 {
     struct lanes l = {{0}};
@@ -355,6 +388,7 @@ int main(void)
     test_one_element();
     test_what_is_not_comparable();
     test_exact();
+    test_last_element_counts();
     test_lanes();
     return done();
 }
