@@ -1,0 +1,82 @@
+#!/bin/sh
+# export --image: what Pillow and mlx-vlm gave for the same files, and refusals.
+. tests/support/tap.sh
+export=$(bin export)
+files=fixtures/image/files
+
+# fixtures/image/*.jsonl, made by fixtures/image/make.py
+runs 3 "all small files at once: the bad ones make it a 3" \
+    "$export" --json --image $files/*
+one_line "one line on stderr"
+says "images refused; the first: $files/bad-" "it counts them and names the first"
+cp "$T/out" "$T/all"
+is "$(wc -l <"$T/all" | tr -d ' ')" "$(ls $files | wc -l | tr -d ' ')" \
+    "one line an image"
+wrong=$(python3 - "$T/all" fixtures/image/images.jsonl <<'EOF'
+import json, sys
+ours = {json.loads(l)["file"].rsplit("/", 1)[1]: json.loads(l) for l in open(sys.argv[1])}
+for row in map(json.loads, open(sys.argv[2])):
+    got = ours[row["file"]]
+    if row["file"].startswith("bad-") and row["file"] != "bad-exif.webp":
+        good = "error" in got and "rgb_sha256" not in got
+    else:
+        good = [got.get("width"), got.get("height")] == row["size"] and got.get("rgb_sha256") == row["rgb_sha256"]
+    if not good:
+        print(row["file"], got)
+EOF
+)
+is "$wrong" "" "sizes and digests are Pillow's, bad files have an error"
+
+wrong=$(python3 - "$export" $files <<'EOF'
+import json, subprocess, sys
+for row in map(json.loads, open("fixtures/image/resize.jsonl")):
+    to = "%dx%d:%s" % (*row["out"], row["filter"])
+    got = json.loads(subprocess.run([sys.argv[1], "--json", "--resize", to, "--image",
+        sys.argv[2] + "/" + row["file"]], capture_output=True, text=True).stdout)
+    if got.get("resized_sha256") != row["sha256"]:
+        print(row["file"], to, got)
+EOF
+)
+is "$wrong" "" "every resize is Pillow 12.3's"
+
+mkdir "$T/pack"
+wrong=$(python3 - "$export" $files "$T/pack" <<'EOF'
+import json, subprocess, sys
+for row in map(json.loads, open("fixtures/image/patches.jsonl")):
+    with open(sys.argv[3] + "/preprocessor_config.json", "w") as f:
+        json.dump(row["config"], f)
+    got = json.loads(subprocess.run([sys.argv[1], "--json", "--pack", sys.argv[3], "--image",
+        sys.argv[2] + "/" + row["file"]], capture_output=True, text=True).stdout)
+    if got.get("patches_sha256") != row["f32_sha256"] or got.get("grid_thw") != row["grid_thw"]:
+        print(row["file"], row["name"], got)
+EOF
+)
+is "$wrong" "" "grids and patches are mlx-vlm's; preprocessor_config.json is enough"
+
+runs 0 "text for a person" "$export" --image $files/rgb.png
+is "$(cut -f1-3 "$T/out")" "$(printf 'file=%s\twidth=23\theight=17' $files/rgb.png)" \
+    "the same fields, TAB-separated"
+runs 0 "orientation is told" "$export" --json --image $files/exif6.jpg
+grep -q '"orientation": 6' "$T/out"
+ok $? "as stored"
+printf '{"image_library": "pillow 13.0"}' >"$T/13.json"
+runs 0 "Pillow 13.0" "$export" --json --protocol "$T/13.json" --resize 20x40:bicubic --image $files/wide.png
+printf 'GIF89a' >"$T/x.gif"
+runs 4 "a GIF" "$export" --json --image "$T/x.gif"
+says "GIF images are not supported" "by name"
+grep -q '"error": ' "$T/out"
+ok $? "and in its line"
+runs 3 "not an image" "$export" --image tests/support/tap.sh
+says "tests/support/tap.sh: not a PNG, JPEG or WebP image" "says so"
+runs 3 "no such file" "$export" --image "$T/none.png"
+printf '{"image_library": "opencv 4"}' >"$T/cv.json"
+runs 4 "another library" "$export" --protocol "$T/cv.json" --image $files/rgb.png
+says "image library 'opencv 4'" "by name"
+runs 2 "a resize that is none" "$export" --resize 3x:bicubic --image $files/rgb.png
+runs 2 "a filter that is none" "$export" --resize 3x3:nearest --image $files/rgb.png
+runs 3 "a size of nothing" "$export" --resize 0x3:box --image $files/rgb.png
+printf '{"patch_size": 16}' >"$T/pack/preprocessor_config.json"
+runs 3 "a preprocessor without limits" "$export" --pack "$T/pack" --image $files/rgb.png
+says "no 'size' with shortest_edge and longest_edge" "says what is missing"
+runs 6 "a full disk is a failure" sh -c "'$export' --image $files/rgb.png >/dev/full"
+done_testing

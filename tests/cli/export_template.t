@@ -1,0 +1,45 @@
+#!/bin/sh
+# export --template: any template with any variables.
+. tests/support/tap.sh
+export=$(bin export)
+put() { printf '%s' "$2" >"$T/$1"; }
+render() { # STATUS NAME
+    runs "$1" "$2" "$export" --template "$T/t" --context "$T/c" --protocol "$T/p"
+}
+put p '{"now": "2026-02-03T04:05:06Z"}'
+put t '{% for m in messages %}
+{{ m.role }}: {{ m["content"] | trim }}{{ "\n" }}
+{%- endfor %}
+{{ strftime_now("%d %b %Y") }}
+'
+put c '{"messages": [{"role": "user", "content": " hé "}, {"role": "x", "content": ""}]}'
+render 0 "a template renders"
+# jinja2 3.1.6 in the environment of transformers 5.5.0, one final newline dropped
+is "$(od -c <"$T/out")" "$(printf 'user: hé\nx: \n03 Feb 2026' | od -c)" "as upstream does"
+put p '{}'
+render 3 "no clock"
+one_line "one line"
+put p '{"now": "2026-02-03T04:05:06Z"}'
+put t '{{ n + 1 }}'
+put c '{"n": 123456789012345678901234567890}'
+render 0 "integers of any size"
+is "$(cat "$T/out")" 123456789012345678901234567891 "are exact"
+for bad in '{"n": 1, "n": 2}' '[1]' '{"n": 1' "$(printf '\357\273\277{}')" \
+    "$(python3 -c 'print("[" * 65 + "]" * 65)')"; do
+    put c "$bad"
+    render 3 "context $(printf %.20s "$bad")"
+    one_line "one line"
+done
+put c '{}'
+put t '{% if %}'
+render 3 "a template that is none"
+says "$T/t: line 1" "names file and line"
+put t '{{ raise_exception("not today") }}'
+render 3 "a template's own refusal"
+says "not today" "is told"
+put t '{% block a %}{% endblock %}'
+render 4 "a construct that is not supported"
+says "block" "is named"
+runs 3 "no template" "$export" --template "$T/none" --context "$T/c"
+runs 3 "no context" "$export" --template "$T/t" --context "$T/none"
+done_testing

@@ -1,0 +1,42 @@
+#ifndef EXPORT_EXPORT_H
+#define EXPORT_EXPORT_H
+
+#include "base/err.h"
+#include "cases/cases.h"
+#include "cases/protocol.h"
+#include "cli/cli.h"
+#include "evidence/stage.h"
+
+#include <stdbool.h>
+
+/* What the command line asks for; each mode is one file of this folder. */
+struct export_options {
+    const char *pack, *cases, *one_case, *protocol, *out;
+    const char *text, *render, *jsonl, *template, *context, *resize;
+    struct cli_list images;
+    bool is_json, is_decode;
+    struct stage_options stage;
+};
+
+/* --text, --jsonl: a pack's tokenizer alone; results on stdout. */
+int export_text(const struct export_options *opt,
+                const struct protocol *protocol, struct err *err);
+int export_lines(const struct export_options *opt,
+                 const struct protocol *protocol, struct err *err);
+
+/* --render, --template: the rendered bytes on stdout. */
+int export_render(const struct export_options *opt,
+                  const struct protocol *protocol, struct err *err);
+int export_template(const struct export_options *opt,
+                    const struct protocol *protocol, struct err *err);
+
+/* --image: one line an image on stdout; ERR_INPUT (ERR_UNSUPPORTED when that is
+ * all it was) after the last when some could not be used. */
+int export_images(const struct export_options *opt,
+                  const struct protocol *protocol, struct err *err);
+
+/* --cases with --out: prompt.txt, inputs.safetensors and stage.json of one case
+ * in opt->out, or of every case in a folder of its name below it. */
+int export_cases(int argc, char **argv, const struct export_options *opt,
+                 const struct protocol *protocol, struct err *err);
+#endif

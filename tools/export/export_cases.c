@@ -1,0 +1,485 @@
+/*
+ * assay-export --cases --out: what goes into the model for a frozen case.
+ *
+ *     messages -> template -> prompt.txt -> image pads written out -> ids
+ *     images   -> pixels -> grid, patches;  ids and grids -> positions
+ */
+#include "export.h"
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/publish.h"
+#include "image/image.h"
+#include "image/processor.h"
+#include "models/positions.h"
+#include "prompt.h"
+#include "safetensors/safetensors.h"
+#include "tokenizer/tokenizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char image_pad[] = "<|image_pad|>";
+static const char family[] = "prism_hadamard_qwen35";
+
+/* Everything that the cases of one run share. */
+struct job {
+    const struct export_options *opt;
+    const struct protocol *protocol;
+    struct case_list list;
+    struct image_tokens tokens;
+    int64_t vocab;
+    enum image_passes passes;
+    struct image_processor processor;
+    struct tokenizer *tokenizer;
+    struct stage *stage; /* what every record holds */
+    char *cases_dir;
+};
+
+/* What one case comes to. */
+struct inputs {
+    struct buf prompt;
+    struct image *images; /* upright */
+    size_t image_count;
+    int64_t *sizes; /* of the image files */
+    int64_t *grids;
+    int64_t patch_rows;
+    struct token_ids ids;
+    int64_t *positions;
+    int64_t count, delta; /* of tokens; of positions after them */
+};
+
+static int get_token(const json_t *root, const char *key, int64_t *out,
+                     struct err *err)
+{
+    if (json_get_int(root, key, out, err))
+        return -1;
+    if (*out < 0)
+        return err_set(err, ERR_INPUT, "'%s' is negative", key);
+    return 0;
+}
+
+/* The vision tower and the processor must cut images alike. */
+static int check_vision(const json_t *root, const struct image_processor *p,
+                        struct err *err)
+{
+    const struct {
+        const char *key;
+        int64_t want;
+    } rows[] = {{"patch_size", p->patch},
+                {"temporal_patch_size", p->temporal},
+                {"spatial_merge_size", p->merge}};
+    json_t *vision;
+    int64_t value;
+
+    if (json_get_object(root, "vision_config", &vision, err))
+        return -1;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (json_get_int(vision, rows[i].key, &value, err))
+            return err_in(err, "vision_config");
+        if (value != rows[i].want)
+            return err_set(err, ERR_INPUT,
+                           "vision_config: '%s' is %lld, the preprocessor's "
+                           "%lld",
+                           rows[i].key, (long long)value,
+                           (long long)rows[i].want);
+    }
+    return 0;
+}
+
+static int read_config(struct job *job, const json_t *root, struct err *err)
+{
+    const char *model_type;
+    json_t *text;
+
+    if (json_get_str(root, "model_type", &model_type, err))
+        return -1;
+    if (strcmp(model_type, family) != 0)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "model_type '%s' is not supported for cases; known: %s",
+                       model_type, family);
+    if (get_token(root, "image_token_id", &job->tokens.image, err) ||
+        get_token(root, "video_token_id", &job->tokens.video, err) ||
+        get_token(root, "vision_start_token_id", &job->tokens.vision_start,
+                  err) ||
+        json_get_object(root, "text_config", &text, err))
+        return -1;
+    if (json_get_int(text, "vocab_size", &job->vocab, err))
+        return err_in(err, "text_config");
+    job->tokens.merge = job->processor.merge;
+    return check_vision(root, &job->processor, err);
+}
+
+static int open_pack(struct job *job, struct err *err)
+{
+    const char *pack = job->opt->pack;
+    char *path = path_join(pack, "config.json");
+    json_t *root = NULL;
+    int ret = -1;
+
+    if (image_passes_parse(job->protocol->image_library, &job->passes, err) ||
+        image_processor_load(pack, &job->processor, err))
+        goto out;
+    root = json_read_file(path, err);
+    if (!root)
+        goto out;
+    if (read_config(job, root, err)) {
+        err_in(err, "%s", path);
+        goto out;
+    }
+    job->tokenizer = prompt_tokenizer(pack, job->protocol, err);
+    ret = job->tokenizer ? 0 : -1;
+out:
+    json_decref(root);
+    free(path);
+    return ret;
+}
+
+static void inputs_init(struct inputs *in)
+{
+    *in = (struct inputs){.prompt = BUF_INIT};
+    token_ids_init(&in->ids);
+}
+
+static void inputs_release(struct inputs *in)
+{
+    buf_release(&in->prompt);
+    for (size_t i = 0; i < in->image_count; i++)
+        image_release(&in->images[i]);
+    free(in->images);
+    free(in->sizes);
+    free(in->grids);
+    token_ids_release(&in->ids);
+    free(in->positions);
+    inputs_init(in);
+}
+
+/* Pixels upright, grids, and how many rows of patches. */
+static int read_images(const struct job *job, const struct test_case *c,
+                       struct inputs *in, struct err *err)
+{
+    struct buf bytes = BUF_INIT;
+    int ret = -1;
+
+    in->images =
+        mem_array(c->image_count, sizeof(*in->images), SIZE_MAX / 2, err);
+    in->sizes =
+        mem_array(c->image_count, sizeof(*in->sizes), SIZE_MAX / 2, err);
+    in->grids =
+        mem_array(c->image_count, 3 * sizeof(*in->grids), SIZE_MAX / 2, err);
+    if (!in->images || !in->sizes || !in->grids)
+        goto out;
+    for (size_t i = 0; i < c->image_count; i++) {
+        const struct case_image *from = &c->images[i];
+        struct image *image = &in->images[i];
+        int64_t *grid = in->grids + 3 * i;
+
+        buf_clear(&bytes);
+        if (case_image_read(from, &bytes, err))
+            goto out;
+        in->sizes[i] = (int64_t)bytes.len;
+        if (image_decode(bytes.data, bytes.len, image, err)) {
+            err_in(err, "%s", from->path);
+            goto out;
+        }
+        in->image_count = i + 1;
+        if (image_orient(image, err) ||
+            image_processor_grid(&job->processor, image->width, image->height,
+                                 grid, err)) {
+            err_in(err, "%s", from->path);
+            goto out;
+        }
+        in->patch_rows += grid[0] * grid[1] * grid[2];
+    }
+    ret = 0;
+out:
+    buf_release(&bytes);
+    return ret;
+}
+
+static int check_ids(const struct job *job, const struct inputs *in,
+                     struct err *err)
+{
+    if (job->protocol->context && in->count > job->protocol->context)
+        return err_set(err, ERR_INPUT,
+                       "the prompt has %lld tokens, the protocol's context is "
+                       "%lld",
+                       (long long)in->count, (long long)job->protocol->context);
+    if (in->count == 0)
+        return err_set(err, ERR_INPUT, "the prompt has no tokens");
+    for (int64_t i = 0; i < in->count; i++)
+        if (in->ids.ids[i] >= job->vocab)
+            return err_set(
+                err, ERR_INPUT, "token %lld has id %lld, the vocabulary %lld",
+                (long long)i, (long long)in->ids.ids[i], (long long)job->vocab);
+    return 0;
+}
+
+static int make_inputs(const struct job *job, const struct test_case *c,
+                       struct inputs *in, struct err *err)
+{
+    struct buf expanded = BUF_INIT;
+    int ret = -1;
+
+    if (prompt_render(job->opt->pack, c, job->protocol, &in->prompt, err) ||
+        read_images(job, c, in, err) ||
+        positions_expand(in->prompt.data, in->prompt.len, image_pad, in->grids,
+                         in->image_count, job->processor.merge, &expanded,
+                         err) ||
+        tokenizer_encode(job->tokenizer, expanded.data ? expanded.data : "",
+                         expanded.len, false, &in->ids, err))
+        goto out;
+    in->count = (int64_t)in->ids.count;
+    if (check_ids(job, in, err))
+        goto out;
+    in->positions =
+        mem_array((size_t)in->count, 3 * sizeof(int64_t), SIZE_MAX / 2, err);
+    if (!in->positions ||
+        positions_rope_index(in->ids.ids, in->count, in->grids, in->image_count,
+                             &job->tokens, in->positions, &in->delta, err))
+        goto out;
+    ret = 0;
+out:
+    buf_release(&expanded);
+    return ret;
+}
+
+static int write_patches(const struct job *job, const struct inputs *in,
+                         struct safetensors_writer *w, int handle,
+                         struct err *err)
+{
+    const size_t row =
+        (size_t)image_processor_features(&job->processor) * sizeof(float);
+    int64_t at = 0;
+
+    for (size_t i = 0; i < in->image_count; i++) {
+        const int64_t *grid = in->grids + 3 * i;
+        size_t rows = (size_t)(grid[0] * grid[1] * grid[2]);
+        float *values = mem_array(rows, row, SIZE_MAX / 2, err);
+        int ret = -1;
+
+        if (values &&
+            image_patches(&job->processor, &in->images[i], job->passes, values,
+                          err) == 0 &&
+            safetensors_write(w, handle, at, values, rows * row, err) == 0)
+            ret = 0;
+        free(values);
+        if (ret)
+            return -1;
+        at += (int64_t)(rows * row);
+    }
+    return 0;
+}
+
+static int write_tensors(const struct job *job, const struct inputs *in,
+                         const char *path, struct err *err)
+{
+    const size_t word = sizeof(int64_t);
+    int64_t images = (int64_t)in->image_count;
+    struct safetensors_writer *w = safetensors_create(path, err);
+
+    if (!w)
+        return -1;
+    int ids =
+        safetensors_declare(w, "prompt_ids", DTYPE_I64, SHAPE(in->count), err);
+    int grids = safetensors_declare(w, "image_grid_thw", DTYPE_I64,
+                                    SHAPE(images, 3), err);
+    int positions = safetensors_declare(w, "position_ids", DTYPE_I64,
+                                        SHAPE(3, in->count), err);
+    int patches = 0;
+    if (images)
+        patches = safetensors_declare(
+            w, "patches", DTYPE_F32,
+            SHAPE(in->patch_rows, image_processor_features(&job->processor)),
+            err);
+    if (ids < 0 || grids < 0 || positions < 0 || patches < 0 ||
+        safetensors_write(w, ids, 0, in->ids.ids, (size_t)in->count * word,
+                          err) ||
+        safetensors_write(w, grids, 0, in->grids, (size_t)images * 3 * word,
+                          err) ||
+        safetensors_write(w, positions, 0, in->positions,
+                          (size_t)in->count * 3 * word, err) ||
+        (images && write_patches(job, in, w, patches, err))) {
+        safetensors_abort(w);
+        return -1;
+    }
+    return safetensors_finish(w, err);
+}
+
+static json_t *names(const char *const *list)
+{
+    json_t *array = json_array();
+
+    for (; *list; list++)
+        json_array_append_new(array, json_string(*list));
+    return array;
+}
+
+/* What can change a bit of this case, and whom we follow. */
+static void describe(struct stage *stage, const struct job *job,
+                     const struct test_case *c, const struct inputs *in)
+{
+    const char *png, *jpeg, *webp;
+    json_t *processor = json_object();
+
+    image_libraries(&png, &jpeg, &webp);
+    json_object_set_new(processor, "follows",
+                        json_string("mlx-vlm 0.6.3 Qwen3VLImageProcessor"));
+    json_object_set_new(processor, "library",
+                        json_string(job->protocol->image_library));
+    json_object_set_new(processor, "keys_read", names(job->processor.used));
+    json_object_set_new(processor, "keys_defaulted",
+                        names(job->processor.defaulted));
+    json_object_set_new(processor, "keys_ignored",
+                        names(job->processor.ignored));
+    json_object_set_new(processor, "libpng", json_string(png));
+    json_object_set_new(processor, "libjpeg-turbo", json_string(jpeg));
+    json_object_set_new(processor, "libwebp", json_string(webp));
+    json_t *warnings = json_array();
+    for (size_t i = 0; i < in->image_count; i++)
+        if (in->images[i].warning[0])
+            json_array_append_new(
+                warnings, json_pack("{s:s,s:s}", "file", c->images[i].file,
+                                    "warning", in->images[i].warning));
+    if (json_array_size(warnings))
+        json_object_set(processor, "warnings", warnings);
+    json_decref(warnings);
+    stage_set(stage, "case", json_string(c->name));
+    stage_set(stage, "model_type", json_string(family));
+    stage_set(stage, "cases_sha256", json_string(job->list.sha256));
+    stage_set(stage, "protocol_sha256",
+              job->protocol->sha256[0] ? json_string(job->protocol->sha256)
+                                       : json_null());
+    stage_set(stage, "prompt_tokens", json_integer(in->count));
+    stage_set(stage, "images", json_integer((json_int_t)in->image_count));
+    stage_set(stage, "rope_delta", json_integer(in->delta));
+    stage_set(stage, "image_processor", processor);
+    prompt_describe(stage, job->tokenizer, job->protocol);
+}
+
+/* One case into the folder `dir`, which exists. */
+static int export_one(const struct job *job, const struct test_case *c,
+                      const char *dir, struct err *err)
+{
+    struct inputs in;
+    struct stage *stage = stage_copy(job->stage);
+    char *prompt = path_join(dir, "prompt.txt");
+    char *tensors = path_join(dir, "inputs.safetensors");
+    int ret = -1;
+
+    inputs_init(&in);
+    if (make_inputs(job, c, &in, err)) {
+        err_in(err, "case '%s'", c->name);
+        goto out;
+    }
+    if (io_write_file(prompt, in.prompt.data, in.prompt.len, err) ||
+        write_tensors(job, &in, tensors, err) ||
+        stage_output(stage, dir, "prompt.txt", err) ||
+        stage_output(stage, dir, "inputs.safetensors", err))
+        goto out;
+    for (size_t i = 0; i < c->image_count; i++)
+        stage_input_known(stage, c->images[i].path, c->images[i].sha256,
+                          in.sizes[i]);
+    describe(stage, job, c, &in);
+    ret = stage_write(stage, dir, err);
+out:
+    inputs_release(&in);
+    stage_free(stage);
+    free(prompt);
+    free(tensors);
+    return ret;
+}
+
+/* The files that every case of the run is made from. */
+static int begin_record(struct job *job, int argc, char **argv, struct err *err)
+{
+    const struct export_options *opt = job->opt;
+
+    job->stage = stage_new("assay-export", argc, argv, &opt->stage, err);
+    if (!job->stage)
+        return -1;
+    stage_role(job->stage, "PACK", opt->pack);
+    stage_role(job->stage, "OUT", opt->out);
+    stage_role(job->stage, "CASES", job->cases_dir);
+    stage_role(job->stage, "PROTOCOL", opt->protocol);
+    stage_input_known(job->stage, opt->cases, job->list.sha256, job->list.size);
+    if (opt->protocol)
+        stage_input_known(job->stage, opt->protocol, job->protocol->sha256,
+                          job->protocol->size);
+    return prompt_record_files(job->stage, opt->pack, err);
+}
+
+/* Makes every case's inputs and drops them: a refusal comes before anything is
+ * written, missing parents of the output included. */
+static int check_all(const struct job *job, const struct test_case *one,
+                     struct err *err)
+{
+    size_t count = one ? 1 : job->list.count;
+    int ret = 0;
+
+    for (size_t i = 0; i < count && ret == 0; i++) {
+        const struct test_case *c = one ? one : &job->list.cases[i];
+        struct inputs in;
+
+        inputs_init(&in);
+        ret = make_inputs(job, c, &in, err);
+        if (ret)
+            err_in(err, "case '%s'", c->name);
+        inputs_release(&in);
+    }
+    return ret;
+}
+
+static int export_all(const struct job *job, struct err *err)
+{
+    struct publish p = PUBLISH_INIT;
+    const struct test_case *one = NULL;
+    int ret = 0;
+
+    if (job->opt->one_case) {
+        one = case_list_find(&job->list, job->opt->one_case, err);
+        if (!one)
+            return -1;
+    }
+    if (io_exists(job->opt->out))
+        return err_set(err, ERR_EXISTS, "%s: is there already", job->opt->out);
+    if (check_all(job, one, err) || publish_begin(&p, job->opt->out, err))
+        return -1;
+    if (one)
+        ret = export_one(job, one, p.part, err);
+    for (size_t i = 0; !one && i < job->list.count && ret == 0; i++) {
+        char *dir = path_join(p.part, job->list.cases[i].name);
+
+        ret = io_make_dirs(dir, err) ||
+              export_one(job, &job->list.cases[i], dir, err);
+        free(dir);
+    }
+    if (ret) {
+        publish_abort(&p);
+        return -1;
+    }
+    return publish_commit(&p, err);
+}
+
+int export_cases(int argc, char **argv, const struct export_options *opt,
+                 const struct protocol *protocol, struct err *err)
+{
+    struct job job = {.opt = opt, .protocol = protocol};
+    int ret = -1;
+
+    if (case_list_read(opt->cases, &job.list, err))
+        return -1;
+    job.cases_dir = path_dir(opt->cases);
+    if (open_pack(&job, err) || begin_record(&job, argc, argv, err) ||
+        export_all(&job, err))
+        goto out;
+    ret = 0;
+out:
+    case_list_release(&job.list);
+    tokenizer_free(job.tokenizer);
+    stage_free(job.stage);
+    free(job.cases_dir);
+    return ret;
+}

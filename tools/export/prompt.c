@@ -1,0 +1,116 @@
+/* A pack's chat template and tokenizer, as the protocol means them. */
+#include "prompt.h"
+
+#include "base/io.h"
+#include "base/path.h"
+#include "jinja/chat.h"
+#include "jinja/jinja.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct tokenizer *prompt_tokenizer(const char *pack,
+                                   const struct protocol *protocol,
+                                   struct err *err)
+{
+    struct tokenizer_options options = {TOKENIZER_UNSAID};
+
+    if (tokenizer_rule_parse(protocol->tokenizer, &options.rule, err))
+        return NULL;
+    return tokenizer_open(pack, &options, err);
+}
+
+/* Arguments of apply_chat_template itself are no variables of the template. */
+static int take_flag(json_t *flags, const char *key, bool *out, struct err *err)
+{
+    if (!json_object_get(flags, key))
+        return 0;
+    if (json_get_bool(flags, key, out, err))
+        return err_in(err, "'template'");
+    json_object_del(flags, key);
+    return 0;
+}
+
+int prompt_render(const char *pack, const struct test_case *c,
+                  const struct protocol *protocol, struct buf *out,
+                  struct err *err)
+{
+    json_t *flags = json_object();
+    struct chat_request request = {
+        .messages = c->messages,
+        .tools = c->tools,
+        .documents = c->documents,
+        .flags = flags,
+        .options = {protocol->transformers, c->now ? c->now : protocol->now},
+    };
+    int ret = -1;
+
+    if (c->has_thinking)
+        json_object_set_new(flags, "enable_thinking",
+                            json_boolean(c->thinking));
+    if (c->arguments)
+        json_object_update(flags, c->arguments);
+    if (take_flag(flags, "continue_final_message",
+                  &request.continue_final_message, err))
+        goto out;
+    request.add_generation_prompt = !request.continue_final_message;
+    if (take_flag(flags, "add_generation_prompt",
+                  &request.add_generation_prompt, err))
+        goto out;
+    ret = chat_render(pack, &request, out, err);
+out:
+    json_decref(flags);
+    return ret;
+}
+
+int prompt_record_files(struct stage *stage, const char *pack, struct err *err)
+{
+    static const char *const names[] = {
+        "config.json",           "preprocessor_config.json",
+        "processor_config.json", "tokenizer.json",
+        "tokenizer_config.json", "chat_template.jinja",
+        "chat_template.json",
+    };
+    int ret = 0;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !ret; i++) {
+        char *path = path_join(pack, names[i]);
+
+        if (io_exists(path))
+            ret = stage_input(stage, path, err);
+        free(path);
+    }
+    char *more = path_join(pack, "additional_chat_templates");
+    if (!ret && io_is_dir(more))
+        ret = stage_input_dir(stage, more, err);
+    free(more);
+    return ret;
+}
+
+void prompt_describe(struct stage *stage, const struct tokenizer *tokenizer,
+                     const struct protocol *protocol)
+{
+    const char *class_name = tokenizer_class(tokenizer);
+    json_t *template = json_object(), *record = json_object();
+
+    json_object_set_new(
+        template, "environment",
+        json_sprintf("transformers %s, jinja2 3.1.6", protocol->transformers));
+    json_object_set_new(template, "unicode",
+                        json_string(jinja_unicode_version()));
+    stage_set(stage, "template", template);
+    json_object_set_new(record, "rule",
+                        protocol->tokenizer ? json_string(protocol->tokenizer)
+                                            : json_null());
+    json_object_set_new(record, "class",
+                        class_name ? json_string(class_name) : json_null());
+    json_object_set_new(record, "unicode",
+                        json_pack("{s:s,s:s,s:s}", "normalization", "9.0",
+                                  "patterns", "16.0", "lower_case", "17.0"));
+    json_t *warnings = json_array();
+    for (size_t i = 0; tokenizer_warning(tokenizer, i); i++)
+        json_array_append_new(warnings,
+                              json_string(tokenizer_warning(tokenizer, i)));
+    json_object_set_new(record, "warnings", warnings);
+    stage_set(stage, "tokenizer", record);
+}

@@ -1,0 +1,28 @@
+#ifndef EXPORT_PROMPT_H
+#define EXPORT_PROMPT_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "cases/cases.h"
+#include "cases/protocol.h"
+#include "evidence/stage.h"
+#include "tokenizer/tokenizer.h"
+
+/* A pack's chat template and tokenizer, as the protocol means them. */
+
+/* Returns NULL with err set; tokenizer_free() it. */
+struct tokenizer *prompt_tokenizer(const char *pack,
+                                   const struct protocol *protocol,
+                                   struct err *err);
+
+/* The rendered prompt of a case, with the generation prompt at its end. */
+int prompt_render(const char *pack, const struct test_case *c,
+                  const struct protocol *protocol, struct buf *out,
+                  struct err *err);
+
+/* Into a stage record: the pack's files that prompts are made from; the
+ * environment, rule and library versions that can change a bit. */
+int prompt_record_files(struct stage *stage, const char *pack, struct err *err);
+void prompt_describe(struct stage *stage, const struct tokenizer *tokenizer,
+                     const struct protocol *protocol);
+#endif
