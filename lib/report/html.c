@@ -15,6 +15,7 @@ enum {
     FIGURE_CASES = 200, /* dots a gate; more would say nothing more */
     ROW = 26,           /* of the figure, in its own units */
     LEFT = 150,
+    NAME_BYTES = 20, /* of a name that fit left of it */
     WIDE = 760,
     DECADES_BELOW = 8, /* shown of value / limit */
     DECADES_ABOVE = 2
@@ -173,6 +174,24 @@ static void add_dots(const json_t *document, size_t gate, int row,
     }
 }
 
+/* A gate's name in the figure's margin. */
+static void add_short(struct buf *out, const char *name)
+{
+    char text[NAME_BYTES + 1];
+    size_t n = strlen(name);
+
+    if (n > NAME_BYTES) {
+        n = NAME_BYTES - 3;
+        while (n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80)
+            n--; /* inside a character */
+    }
+    memcpy(text, name, n);
+    text[n] = '\0';
+    add_text(out, text);
+    if (name[n])
+        buf_addstr(out, "...");
+}
+
 static void add_figure(const json_t *document, struct buf *out)
 {
     static const struct {
@@ -198,7 +217,7 @@ static void add_figure(const json_t *document, struct buf *out)
                  "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\"/>\n"
                  "<text x=\"0\" y=\"%d\">",
                  LEFT, row * ROW + 32, WIDE, row * ROW + 32, row * ROW + 37);
-        add_text(&body, report_str(gate, "name"));
+        add_short(&body, report_str(gate, "name"));
         buf_addstr(&body, "</text>\n");
         add_dots(document, i, row, &body);
         if (told.len)
@@ -250,18 +269,9 @@ static void add_adjudicator(const json_t *item, struct buf *out)
 
     json_array_foreach(json_object_get(item, "adjudicator"), i, line)
     {
-        char r[32] = "-", c[32] = "-";
-        const json_t *ref = json_object_get(line, "reference");
-        const json_t *cand = json_object_get(line, "candidate");
-
-        if (json_is_number(ref))
-            json_format_real(json_number_value(ref), r);
-        if (json_is_number(cand))
-            json_format_real(json_number_value(cand), c);
-        buf_addf(out,
-                 "<li>from the f64 value, %s %s: reference %s, candidate "
-                 "%s</li>\n",
-                 report_str(line, "tensor"), report_str(line, "metric"), r, c);
+        buf_addstr(out, "<li>from the f64 value, ");
+        add_wording(out, line, report_distance);
+        buf_addstr(out, "</li>\n");
     }
 }
 

@@ -101,8 +101,9 @@ static void add_gate_line(struct buf *out, const json_t *gate)
 
     buf_addstr(out, "- **");
     add_text(out, report_str(gate, "name"));
-    buf_addf(out, "** %s: ", report_str(gate, "verdict"));
+    buf_addf(out, "** %s", report_str(gate, "verdict"));
     if (strcmp(report_str(gate, "verdict"), "not applicable") != 0) {
+        buf_addstr(out, ": ");
         report_sentence(gate, &text);
         add_text(out, text.data);
     }
@@ -117,19 +118,13 @@ static void add_adjudicator(struct buf *out, const json_t *item)
 
     json_array_foreach(json_object_get(item, "adjudicator"), i, line)
     {
-        char r[32] = "-", c[32] = "-";
-        const json_t *ref = json_object_get(line, "reference");
-        const json_t *cand = json_object_get(line, "candidate");
+        struct buf text = BUF_INIT;
 
-        if (json_is_number(ref))
-            json_format_real(json_number_value(ref), r);
-        if (json_is_number(cand))
-            json_format_real(json_number_value(cand), c);
+        report_distance(line, &text);
         buf_addstr(out, "- from the f64 value, ");
-        add_text(out, report_str(line, "tensor"));
-        buf_addch(out, ' ');
-        add_text(out, report_str(line, "metric"));
-        buf_addf(out, ": reference %s, candidate %s\n", r, c);
+        add_text(out, text.data);
+        buf_addch(out, '\n');
+        buf_release(&text);
     }
 }
 

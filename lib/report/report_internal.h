@@ -13,6 +13,9 @@ const json_t *report_cases(const json_t *document);
 const json_t *report_gates(const json_t *test_case);
 int report_count(const json_t *document, const char *verdict);
 
+/* A number as it reads back, "NaN", or "-" for null. */
+void report_number(const json_t *value, struct buf *out);
+
 /* "0.0055", "FAIL 0.0125", "missing", "-": what stands in the big table. */
 void report_cell(const json_t *gate, struct buf *out);
 
@@ -34,6 +37,10 @@ size_t report_remarks(const json_t *document, struct buf *lines, size_t max);
 /* The case in which the i-th gate came out worst; NULL when it never ran. */
 const json_t *report_worst(const json_t *document, size_t i,
                            const char **case_name);
+
+/* "hidden_states relative_l2: reference 5e-05, candidate 0.0002": one line of a
+ * case's "adjudicator". */
+void report_distance(const json_t *line, struct buf *out);
 
 /* value / limit, 1 at the limit and more beyond; NaN without a limit. */
 double report_ratio(const json_t *gate);

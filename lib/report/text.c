@@ -158,19 +158,12 @@ static void adjudicator_table(const json_t *document, struct buf *out)
     {
         json_array_foreach(json_object_get(item, "adjudicator"), j, line)
         {
-            char r[32], c[32];
-            const json_t *ref = json_object_get(line, "reference");
-            const json_t *cand = json_object_get(line, "candidate");
-
             if (!any)
                 buf_addstr(out, "\ndistance from the f64 value\n");
             any = true;
-            json_format_real(json_number_value(ref), r);
-            json_format_real(json_number_value(cand), c);
-            buf_addf(out, "%s, %s %s: reference %s, candidate %s\n",
-                     report_str(item, "name"), report_str(line, "tensor"),
-                     report_str(line, "metric"), json_is_number(ref) ? r : "-",
-                     json_is_number(cand) ? c : "-");
+            buf_addf(out, "%s, ", report_str(item, "name"));
+            report_distance(line, out);
+            buf_addch(out, '\n');
         }
     }
 }

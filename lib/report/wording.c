@@ -27,8 +27,7 @@ int report_count(const json_t *document, const char *verdict)
         json_object_get(json_object_get(document, "counts"), verdict));
 }
 
-/* A number or "NaN", so that it reads back. */
-static void add_json(const json_t *value, struct buf *out)
+void report_number(const json_t *value, struct buf *out)
 {
     if (json_is_string(value)) {
         buf_addstr(out, json_string_value(value));
@@ -53,7 +52,7 @@ static void add_list(const json_t *list, struct buf *out)
     json_array_foreach(list, i, item)
     {
         buf_addstr(out, i ? ", " : "");
-        add_json(item, out);
+        report_number(item, out);
     }
     buf_addch(out, ']');
 }
@@ -101,7 +100,7 @@ void report_limit(const json_t *gate, struct buf *out)
         return;
     }
     buf_addf(out, "%s ", relation);
-    add_json(limit, out);
+    report_number(limit, out);
 }
 
 void report_value(const json_t *gate, struct buf *out)
@@ -109,11 +108,11 @@ void report_value(const json_t *gate, struct buf *out)
     const json_t *value = json_object_get(gate, "value");
     const json_t *rows = json_object_get(gate, "rows");
 
-    add_json(value, out);
+    report_number(value, out);
     if (!json_is_integer(value))
         return;
     buf_addstr(out, " of ");
-    add_json(rows ? rows : json_object_get(gate, "compared"), out);
+    report_number(rows ? rows : json_object_get(gate, "compared"), out);
     buf_addstr(out, rows ? " rows differ" : " differ");
 }
 
@@ -130,19 +129,19 @@ static void add_worst(const json_t *gate, struct buf *out)
     add_list(json_object_get(worst, "index"), out);
     if (place) {
         buf_addstr(out, " (image ");
-        add_json(json_object_get(place, "image"), out);
+        report_number(json_object_get(place, "image"), out);
         buf_addstr(out, ", pixel ");
         add_list(json_object_get(place, "pixel"), out);
         buf_addstr(out, ", channel ");
-        add_json(json_object_get(place, "channel"), out);
+        report_number(json_object_get(place, "channel"), out);
         buf_addstr(out, ", frame ");
-        add_json(json_object_get(place, "frame"), out);
+        report_number(json_object_get(place, "frame"), out);
         buf_addch(out, ')');
     }
     buf_addstr(out, " ");
-    add_json(json_object_get(worst, "reference"), out);
+    report_number(json_object_get(worst, "reference"), out);
     buf_addstr(out, " in the reference, ");
-    add_json(json_object_get(worst, "candidate"), out);
+    report_number(json_object_get(worst, "candidate"), out);
     buf_addstr(out, " in the candidate");
 }
 
@@ -166,6 +165,15 @@ void report_sentence(const json_t *gate, struct buf *out)
     add_worst(gate, out);
     if (explanation[0])
         buf_addf(out, "; %s", explanation);
+}
+
+void report_distance(const json_t *line, struct buf *out)
+{
+    buf_addf(out, "%s %s: reference ", report_str(line, "tensor"),
+             report_str(line, "metric"));
+    report_number(json_object_get(line, "reference"), out);
+    buf_addstr(out, ", candidate ");
+    report_number(json_object_get(line, "candidate"), out);
 }
 
 void report_tally(const json_t *document, struct buf *out)
