@@ -101,8 +101,12 @@ static void skip_blank(struct json_stream *s)
 {
     const char *p = s->data + s->at, *end = s->data + s->size;
 
-    while (p < end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))
+    while (p < end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r')) {
+        /* Indentation is much of such a document: eight at a time. */
+        while (end - p > 8 && memcmp(p + 1, "        ", 8) == 0)
+            p += 8;
         p++;
+    }
     s->at = (size_t)(p - s->data);
 }
 
@@ -206,7 +210,10 @@ static int read_string(struct json_stream *s, struct err *err)
         if (i == s->size)
             return fail_at(s, s->start, ERR_INPUT, err,
                            "text ends inside a string");
-        if (data[i] >= 0x80) {
+        if (data[i] >= 0xc2 && data[i] < 0xe0 && s->size - i > 1 &&
+            (data[i + 1] & 0xc0) == 0x80) {
+            i += 2; /* most of a byte-level vocabulary */
+        } else if (data[i] >= 0x80) {
             size_t n = utf8_len(s->data + i, s->size - i);
 
             if (n == 0)

@@ -32,63 +32,139 @@ static const struct pair_slot *find_pair(const struct model *m, uint32_t left,
     }
 }
 
-static int64_t find_text(const struct model *m, const char *text, size_t len,
-                         struct buf *bytes)
-{
-    if (!m->is_byte_level)
-        return vocab_find(&m->vocab, text, len);
-    bytes->len = 0;
-    return vocab_to_bytes(text, len, bytes)
-               ? vocab_find(&m->vocab, bytes->data, bytes->len)
-               : vocab_find_raw(&m->vocab, true, text, len);
-}
-
 static size_t shown(size_t len)
 {
     return len < 100 ? len : 100;
 }
 
-/* Both parts and what they make must be in the vocabulary. */
-static int add_merge(struct model *m, const char *left, size_t left_len,
-                     const char *right, size_t right_len, size_t prefix,
-                     size_t rank, struct buf *work, struct err *err)
-{
-    int64_t a = find_text(m, left, left_len, &work[0]);
-    int64_t b = find_text(m, right, right_len, &work[1]), whole;
+/* A merge on its way into the table. */
+struct pending {
+    const char *part[2]; /* as spelled */
+    size_t len[2], rank;
+    size_t at[2], end; /* both in the model's alphabet, side by side */
+    uint32_t hash[2];
+    bool is_odd; /* a spelling without bytes, or a prefix between */
+    int64_t id[2], whole;
+};
 
-    if (a < 0 || b < 0)
-        return err_set(err, ERR_INPUT,
-                       "merges: item %zu: '%.*s' is not in the vocabulary",
-                       rank, (int)shown(a < 0 ? left_len : right_len),
-                       a < 0 ? left : right);
-    if (right_len < prefix)
-        return err_set(err, ERR_INPUT,
-                       "merges: item %zu: shorter than the prefix", rank);
-    /* Here work holds the bytes of both, unless a spelling has none. */
-    bool is_plain = m->is_byte_level && m->vocab.byte_at[a] != UINT32_MAX &&
-                    m->vocab.byte_at[b] != UINT32_MAX;
-    if (is_plain) {
-        buf_add(&work[0], work[1].data, work[1].len);
-        whole = vocab_find(&m->vocab, work[0].data, work[0].len);
-    } else {
-        buf_clear(&work[2]);
-        buf_add(&work[2], left, left_len);
-        buf_add(&work[2], right + prefix, right_len - prefix);
-        whole = find_text(m, work[2].data, work[2].len, &work[0]);
-    }
-    if (whole < 0)
-        return err_set(err, ERR_INPUT,
-                       "merges: item %zu: '%.*s%.*s' is not in the vocabulary",
-                       rank, (int)shown(left_len), left,
-                       (int)shown(right_len - prefix), right + prefix);
-    uint64_t key = (uint64_t)a << 32 | (uint64_t)b;
+static int put_pair(struct model *m, const struct pending *p, struct err *err)
+{
+    uint64_t key = (uint64_t)p->id[0] << 32 | (uint64_t)p->id[1];
     size_t i = hash_pair(key) & m->pair_mask, probes = 0;
+
     while (m->pairs[i].key != UINT64_MAX && m->pairs[i].key != key) {
         i = (i + 1) & m->pair_mask;
         if (++probes > MAX_PROBES)
             return err_set(err, ERR_INPUT, "merges: pairs are made to collide");
     }
-    m->pairs[i] = (struct pair_slot){key, (uint32_t)rank, (uint32_t)whole};
+    m->pairs[i] =
+        (struct pair_slot){key, (uint32_t)p->rank, (uint32_t)p->whole};
+    return 0;
+}
+
+static int64_t find_spelled(const struct model *m, const char *text, size_t len)
+{
+    return vocab_find_raw(&m->vocab, m->is_byte_level, text, len);
+}
+
+/* The token that two make: most often the last one's, or its neighbour. */
+static int64_t find_whole(const struct model *m, const struct pending *p,
+                          const char *text, int64_t last)
+{
+    const struct vocab *v = &m->vocab;
+    size_t len = p->end - p->at[0];
+    const uint32_t *at = m->is_byte_level ? v->byte_at : v->raw_at;
+    const uint32_t *lens = m->is_byte_level ? v->byte_len : v->raw_len;
+
+    for (int64_t id = last; id <= last + 1; id++)
+        if (id >= 0 && id < (int64_t)v->limit && at[id] != UINT32_MAX &&
+            lens[id] == len && memcmp(v->keys + at[id], text, len) == 0)
+            return id;
+    return vocab_find(v, text, len);
+}
+
+/* Both parts and what they make must be in the vocabulary. */
+static int resolve(struct model *m, struct pending *p, const char *texts,
+                   size_t prefix, int64_t last, struct err *err)
+{
+    for (int k = 0; k < 2; k++) {
+        p->id[k] = p->is_odd
+                       ? find_spelled(m, p->part[k], p->len[k])
+                       : vocab_find_hashed(&m->vocab, texts + p->at[k],
+                                           (k ? p->end : p->at[1]) - p->at[k],
+                                           p->hash[k]);
+        if (p->id[k] < 0)
+            return err_set(err, ERR_INPUT,
+                           "merges: item %zu: '%.*s' is not in the vocabulary",
+                           p->rank, (int)shown(p->len[k]), p->part[k]);
+    }
+    if (p->is_odd) {
+        struct buf whole = BUF_INIT;
+
+        if (p->len[1] < prefix)
+            return err_set(err, ERR_INPUT,
+                           "merges: item %zu: shorter than the prefix",
+                           p->rank);
+        buf_add(&whole, p->part[0], p->len[0]);
+        buf_add(&whole, p->part[1] + prefix, p->len[1] - prefix);
+        p->whole = find_spelled(m, whole.data, whole.len);
+        buf_release(&whole);
+    } else {
+        p->whole = find_whole(m, p, texts + p->at[0], last);
+    }
+    if (p->whole < 0)
+        return err_set(err, ERR_INPUT,
+                       "merges: item %zu: '%.*s%.*s' is not in the vocabulary",
+                       p->rank, (int)shown(p->len[0]), p->part[0],
+                       (int)shown(p->len[1]), p->part[1] + prefix);
+    return 0;
+}
+
+/* Both parts in the model's alphabet, side by side in texts. */
+static void spell(const struct model *m, struct pending *p, size_t prefix,
+                  struct buf *texts)
+{
+    p->is_odd = prefix > 0;
+    for (int k = 0; k < 2 && !p->is_odd; k++) {
+        p->at[k] = texts->len;
+        if (!m->is_byte_level)
+            buf_add(texts, p->part[k], p->len[k]);
+        else if (!vocab_to_bytes(p->part[k], p->len[k], texts))
+            p->is_odd = true;
+    }
+    p->end = texts->len;
+    for (int k = 0; k < 2 && !p->is_odd; k++) {
+        p->hash[k] = vocab_hash(texts->data + p->at[k],
+                                (k ? p->end : p->at[1]) - p->at[k]);
+        vocab_fetch_slot(&m->vocab, p->hash[k]);
+    }
+}
+
+/*
+ * Memory is far and there are hundreds of thousands: a block at a time, each
+ * step asking for what the next will look at.
+ */
+static int load_block(struct model *m, struct pending *block, size_t count,
+                      size_t prefix, struct buf *texts, int64_t *last,
+                      struct err *err)
+{
+    buf_clear(texts);
+    for (size_t i = 0; i < count; i++)
+        spell(m, &block[i], prefix, texts);
+    for (size_t i = 0; i < count; i++)
+        for (int k = 0; k < 2 && !block[i].is_odd; k++)
+            vocab_fetch_text(&m->vocab, block[i].hash[k]);
+    for (size_t i = 0; i < count; i++) {
+        if (resolve(m, &block[i], texts->data, prefix, *last, err))
+            return -1;
+        *last = block[i].whole;
+        uint64_t key =
+            (uint64_t)block[i].id[0] << 32 | (uint64_t)block[i].id[1];
+        __builtin_prefetch(&m->pairs[hash_pair(key) & m->pair_mask]);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (put_pair(m, &block[i], err))
+            return -1;
     return 0;
 }
 
@@ -96,8 +172,11 @@ int bpe_load_merges(struct model *m, const struct merge_text *merges,
                     size_t count, const char *file, const char *decoded,
                     struct err *err)
 {
-    struct buf work[3] = {BUF_INIT, BUF_INIT, BUF_INIT};
+    enum { BLOCK = 32 };
+    struct pending block[BLOCK];
+    struct buf texts = BUF_INIT;
     size_t slots = 64, prefix = m->prefix ? strlen(m->prefix) : 0;
+    int64_t last = -1;
     int ret = 0;
 
     while (slots < count * 2)
@@ -107,18 +186,22 @@ int bpe_load_merges(struct model *m, const struct merge_text *merges,
         return -1;
     m->pair_mask = slots - 1;
     memset(m->pairs, 0xff, slots * sizeof(*m->pairs));
-    for (size_t i = 0; i < count && ret == 0; i++) {
-        const char *part[2];
+    for (size_t i = 0; i < count && ret == 0;) {
+        size_t n = 0;
 
-        for (int k = 0; k < 2; k++)
-            part[k] = merges[i].at[k] >> 31
-                          ? decoded + (merges[i].at[k] & 0x7fffffff)
-                          : file + merges[i].at[k];
-        ret = add_merge(m, part[0], merges[i].len[0], part[1], merges[i].len[1],
-                        prefix, i, work, err);
+        for (; n < BLOCK && i < count; n++, i++) {
+            block[n].rank = i;
+            for (int k = 0; k < 2; k++) {
+                block[n].len[k] = merges[i].len[k];
+                block[n].part[k] =
+                    merges[i].at[k] >> 31
+                        ? decoded + (merges[i].at[k] & 0x7fffffff)
+                        : file + merges[i].at[k];
+            }
+        }
+        ret = load_block(m, block, n, prefix, &texts, &last, err);
     }
-    for (int i = 0; i < 3; i++)
-        buf_release(&work[i]);
+    buf_release(&texts);
     return ret;
 }
 

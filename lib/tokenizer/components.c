@@ -22,18 +22,6 @@ uint32_t byte_level_char(unsigned char byte)
     return byte == 173 ? 0x100u + 67 : 0x100u + byte - 127 + 33;
 }
 
-int byte_level_byte(uint32_t c)
-{
-    if ((c >= 33 && c <= 126) || (c >= 161 && c <= 172) ||
-        (c >= 174 && c <= 255))
-        return (int)c;
-    if (c >= 0x100 && c <= 0x100 + 32)
-        return (int)(c - 0x100);
-    if (c > 0x100 + 32 && c < 0x100 + 67)
-        return (int)(c - 0x100 - 33 + 127);
-    return c == 0x100 + 67 ? 173 : -1;
-}
-
 static void step_release(struct step *s)
 {
     pattern_free(s->pattern);

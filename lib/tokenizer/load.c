@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FILE_CAP = 1 << 30, MAX_ADDED_LEN = 1024, MAX_PREFIX = 256 };
 
@@ -768,6 +769,25 @@ static void rebuild_draft(struct draft *d, const struct rebuild *as)
     d->model->unk_token = NULL;
 }
 
+/* The whole file in one piece of memory, sized once. */
+static int read_file(const char *path, struct buf *out, struct err *err)
+{
+    int64_t size;
+    int fd = io_open(path, &size, err), ret = -1;
+
+    if (fd < 0)
+        return -1;
+    if (size > FILE_CAP) {
+        err_set(err, ERR_INPUT, "%s: longer than %d bytes", path, FILE_CAP);
+    } else {
+        buf_reserve(out, (size_t)size);
+        ret = io_pread(fd, path, out->data, (size_t)size, 0, err);
+        out->len = ret ? 0 : (size_t)size;
+    }
+    close(fd);
+    return ret;
+}
+
 int tokenizer_load(struct tokenizer *t, const char *path,
                    const struct rebuild *as, const struct rebuild *against,
                    bool *is_same, struct err *err)
@@ -777,7 +797,7 @@ int tokenizer_load(struct tokenizer *t, const char *path,
     int ret = -1;
 
     d.model = t->model = xcalloc(1, sizeof(*t->model));
-    if (io_read_file(path, FILE_CAP, &file, err))
+    if (read_file(path, &file, err))
         goto out;
     d.file = file.data ? file.data : "";
     json_stream_init(&d.stream, d.file, file.len);

@@ -4,7 +4,9 @@
 #include "base/arena.h"
 #include "tokenizer/pattern.h"
 #include "tokenizer/tokenizer.h"
+
 #include "json/json.h"
+#include <string.h>
 
 /* -- texts on their way: each byte may know where it came from -- */
 
@@ -116,7 +118,16 @@ extern const char byte_level_pattern[];
 
 /* The character of a byte (ByteLevel), and back: -1 for no byte. */
 uint32_t byte_level_char(unsigned char byte);
-int byte_level_byte(uint32_t c);
+static inline int byte_level_byte(uint32_t c)
+{
+    if (c >= 0x100)
+        return c <= 0x120   ? (int)c - 0x100
+               : c <= 0x142 ? (int)c - 0x121 + 127
+               : c == 0x143 ? 173
+                            : -1;
+    return c >= 174 || (c >= 161 && c <= 172) || (c >= 33 && c <= 126) ? (int)c
+                                                                       : -1;
+}
 
 /* -- normalizing and splitting -- */
 
@@ -148,8 +159,9 @@ bool trie_step(const struct trie *t, uint32_t *node, char byte,
 
 /* -- vocabulary and models -- */
 
+/* A token in the model's own alphabet: where its text lies, and its id. */
 struct vocab_slot {
-    uint32_t hash, id_plus_1;
+    uint32_t hash, id_plus_1, at, len;
 };
 
 struct vocab {
@@ -162,6 +174,7 @@ struct vocab {
     size_t limit; /* one more than the highest id */
     size_t count;
     struct vocab_slot *slots;
+    const char *keys; /* what the slots point into: raw or bytes */
     size_t mask;
 };
 
@@ -173,7 +186,36 @@ int64_t vocab_find(const struct vocab *v, const char *text, size_t len);
 int64_t vocab_find_raw(const struct vocab *v, bool is_byte_level,
                        const char *text, size_t len);
 const char *vocab_raw(const struct vocab *v, int64_t id, size_t *len);
-uint32_t vocab_hash(const char *text, size_t len);
+static inline uint32_t vocab_hash(const char *text, size_t len)
+{
+    uint64_t h = 0x9e3779b97f4a7c15u ^ len, word;
+
+    for (; len > 8; text += 8, len -= 8) {
+        memcpy(&word, text, 8);
+        h = (h ^ word) * 0xff51afd7ed558ccdu;
+        h ^= h >> 32;
+    }
+    word = 0;
+    for (size_t i = 0; i < len; i++)
+        word = word << 8 | (unsigned char)text[i];
+    h = (h ^ word) * 0xff51afd7ed558ccdu;
+    h ^= h >> 29;
+    h *= 0xc4ceb9fe1a85ec53u;
+    return (uint32_t)(h >> 32);
+}
+/* The same as vocab_find() when the hash is known. */
+int64_t vocab_find_hashed(const struct vocab *v, const char *text, size_t len,
+                          uint32_t hash);
+/* Brings closer what vocab_find_hashed() will look at: first the slot, then,
+ * once that is here, the text. */
+static inline void vocab_fetch_slot(const struct vocab *v, uint32_t hash)
+{
+    __builtin_prefetch(&v->slots[hash & v->mask]);
+}
+static inline void vocab_fetch_text(const struct vocab *v, uint32_t hash)
+{
+    __builtin_prefetch(v->keys + v->slots[hash & v->mask].at);
+}
 /* Builds the slots; `bytes` too when is_byte_level. */
 int vocab_index(struct vocab *v, bool is_byte_level, struct err *err);
 void vocab_release(struct vocab *v);

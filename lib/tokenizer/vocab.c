@@ -12,52 +12,24 @@
 
 enum { MAX_PROBES = 4096, CAP = 1 << 30 };
 
-uint32_t vocab_hash(const char *text, size_t len)
+int64_t vocab_find_hashed(const struct vocab *v, const char *text, size_t len,
+                          uint32_t hash)
 {
-    uint64_t h = 0x9e3779b97f4a7c15u ^ len, word;
+    for (size_t i = hash & v->mask; v->slots[i].id_plus_1;
+         i = (i + 1) & v->mask) {
+        const struct vocab_slot *s = &v->slots[i];
 
-    for (; len >= 8; text += 8, len -= 8) {
-        memcpy(&word, text, 8);
-        h = (h ^ word) * 0xff51afd7ed558ccdu;
-        h ^= h >> 32;
+        if (s->hash == hash && s->len == len &&
+            memcmp(v->keys + s->at, text, len) == 0)
+            return (int64_t)s->id_plus_1 - 1;
     }
-    word = 0;
-    memcpy(&word, text, len);
-    h = (h ^ word) * 0xff51afd7ed558ccdu;
-    h ^= h >> 29;
-    h *= 0xc4ceb9fe1a85ec53u;
-    return (uint32_t)(h >> 32);
-}
-
-static const char *key_of(const struct vocab *v, uint32_t id, size_t *len)
-{
-    if (v->byte_at) {
-        *len = v->byte_len[id];
-        return v->byte_at[id] == UINT32_MAX ? NULL
-                                            : v->bytes.data + v->byte_at[id];
-    }
-    *len = v->raw_len[id];
-    return v->raw.data + v->raw_at[id];
+    return -1;
 }
 
 int64_t vocab_find(const struct vocab *v, const char *text, size_t len)
 {
-    uint32_t hash = vocab_hash(text, len);
-
-    if (!v->slots)
-        return -1;
-    for (size_t i = hash & v->mask; v->slots[i].id_plus_1;
-         i = (i + 1) & v->mask) {
-        size_t n;
-
-        if (v->slots[i].hash != hash)
-            continue;
-        uint32_t id = v->slots[i].id_plus_1 - 1;
-        const char *key = key_of(v, id, &n);
-        if (n == len && memcmp(key, text, len) == 0)
-            return id;
-    }
-    return -1;
+    return v->slots ? vocab_find_hashed(v, text, len, vocab_hash(text, len))
+                    : -1;
 }
 
 bool vocab_to_bytes(const char *raw, size_t len, struct buf *out)
@@ -65,16 +37,23 @@ bool vocab_to_bytes(const char *raw, size_t len, struct buf *out)
     size_t start = out->len, n;
 
     buf_reserve(out, len);
+    char *to = out->data + start;
     for (size_t i = 0; i < len; i += n) {
+        if (raw[i] > 32 && raw[i] < 127) { /* most stand for themselves */
+            *to++ = raw[i];
+            n = 1;
+            continue;
+        }
         int byte = byte_level_byte(utf8_get(raw + i, &n));
 
         if (byte < 0) {
-            out->len = start;
+            out->data[start] = '\0';
             return false;
         }
-        out->data[out->len++] = (char)byte;
+        *to++ = (char)byte;
     }
-    out->data[out->len] = '\0';
+    *to = '\0';
+    out->len = (size_t)(to - out->data);
     return true;
 }
 
@@ -106,74 +85,84 @@ const char *vocab_raw(const struct vocab *v, int64_t id, size_t *len)
     return v->raw.data + v->raw_at[id];
 }
 
-/* Puts id where its key belongs; -1 with err when the key is there already. */
-static int put(struct vocab *v, uint32_t id, struct err *err)
+/* Puts a slot where it belongs; -1 with err when its key is there already. */
+static int put(struct vocab *v, const struct vocab_slot *slot, struct err *err)
 {
-    size_t len, n, probes = 0;
-    const char *key = key_of(v, id, &len);
+    size_t i = slot->hash & v->mask, probes = 0;
 
-    if (!key)
-        return 0;
-    uint32_t hash = vocab_hash(key, len);
-    size_t i = hash & v->mask;
     for (; v->slots[i].id_plus_1; i = (i + 1) & v->mask) {
-        uint32_t other = v->slots[i].id_plus_1 - 1;
+        const struct vocab_slot *s = &v->slots[i];
 
-        if (v->slots[i].hash == hash) {
-            const char *text = key_of(v, other, &n);
+        if (s->hash == slot->hash && s->len == slot->len &&
+            memcmp(v->keys + s->at, v->keys + slot->at, s->len) == 0) {
+            uint32_t id = slot->id_plus_1 - 1;
 
-            if (n == len && memcmp(text, key, len) == 0)
-                return err_set(
-                    err, ERR_INPUT, "vocab: '%.*s' occurs twice",
-                    (int)(v->raw_len[id] < 100 ? v->raw_len[id] : 100),
-                    v->raw.data + v->raw_at[id]);
+            return err_set(err, ERR_INPUT, "vocab: '%.*s' occurs twice",
+                           (int)(v->raw_len[id] < 100 ? v->raw_len[id] : 100),
+                           v->raw.data + v->raw_at[id]);
         }
         if (++probes > MAX_PROBES)
             return err_set(err, ERR_INPUT, "vocab: tokens are made to collide");
     }
-    v->slots[i] = (struct vocab_slot){hash, id + 1};
+    v->slots[i] = *slot;
+    return 0;
+}
+
+/* The bytes behind each spelling, and which spellings have none. */
+static int make_bytes(struct vocab *v, struct err *err)
+{
+    v->byte_at = mem_array(v->limit, sizeof(*v->byte_at), CAP, err);
+    v->byte_len = mem_array(v->limit, sizeof(*v->byte_len), CAP, err);
+    if (!v->byte_at || !v->byte_len)
+        return -1;
+    buf_reserve(&v->bytes, v->raw.len);
+    for (size_t id = 0; id < v->limit; id++) {
+        size_t at = v->bytes.len;
+
+        v->byte_at[id] = UINT32_MAX;
+        if (v->raw_at[id] == UINT32_MAX)
+            continue;
+        if (vocab_to_bytes(v->raw.data + v->raw_at[id], v->raw_len[id],
+                           &v->bytes)) {
+            v->byte_at[id] = (uint32_t)at;
+            v->byte_len[id] = (uint32_t)(v->bytes.len - at);
+            continue;
+        }
+        if ((v->odd_count & (v->odd_count + 1)) == 0)
+            v->odd = xrealloc(v->odd, (2 * v->odd_count + 2) * sizeof(*v->odd));
+        v->odd[v->odd_count++] = (uint32_t)id;
+    }
     return 0;
 }
 
 int vocab_index(struct vocab *v, bool is_byte_level, struct err *err)
 {
-    size_t slots = 64;
+    enum { AHEAD = 32 };
+    struct vocab_slot waiting[AHEAD];
+    size_t slots = 64, count = 0, done = 0;
 
     while (slots < v->count * 2)
         slots *= 2;
     v->slots = mem_array(slots, sizeof(*v->slots), CAP, err);
-    if (!v->slots)
+    if (!v->slots || (is_byte_level && make_bytes(v, err)))
         return -1;
     v->mask = slots - 1;
-    if (is_byte_level) {
-        v->byte_at = mem_array(v->limit, sizeof(*v->byte_at), CAP, err);
-        v->byte_len = mem_array(v->limit, sizeof(*v->byte_len), CAP, err);
-        if (!v->byte_at || !v->byte_len)
-            return -1;
-        buf_reserve(&v->bytes, v->raw.len);
-    }
+    v->keys = is_byte_level ? v->bytes.data : v->raw.data;
+    const uint32_t *at = is_byte_level ? v->byte_at : v->raw_at;
+    const uint32_t *len = is_byte_level ? v->byte_len : v->raw_len;
     for (size_t id = 0; id < v->limit; id++) {
-        if (is_byte_level)
-            v->byte_at[id] = UINT32_MAX;
-        if (v->raw_at[id] == UINT32_MAX)
+        if (at[id] == UINT32_MAX)
             continue;
-        if (is_byte_level) {
-            size_t at = v->bytes.len;
-
-            if (vocab_to_bytes(v->raw.data + v->raw_at[id], v->raw_len[id],
-                               &v->bytes)) {
-                v->byte_at[id] = (uint32_t)at;
-                v->byte_len[id] = (uint32_t)(v->bytes.len - at);
-            } else {
-                if ((v->odd_count & (v->odd_count + 1)) == 0)
-                    v->odd = xrealloc(v->odd,
-                                      (2 * v->odd_count + 2) * sizeof(*v->odd));
-                v->odd[v->odd_count++] = (uint32_t)id;
-            }
-        }
-        if (put(v, (uint32_t)id, err))
+        if (count - done == AHEAD && put(v, &waiting[done++ % AHEAD], err))
             return -1;
+        uint32_t hash = vocab_hash(v->keys + at[id], len[id]);
+        vocab_fetch_slot(v, hash);
+        waiting[count++ % AHEAD] =
+            (struct vocab_slot){hash, (uint32_t)id + 1, at[id], len[id]};
     }
+    while (done < count)
+        if (put(v, &waiting[done++ % AHEAD], err))
+            return -1;
     return 0;
 }
 
