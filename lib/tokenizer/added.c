@@ -81,8 +81,10 @@ int added_cut(const struct added *a, const struct trie *t, const char *text,
         }
         if (token->rstrip)
             end = space_behind(text, len, end);
-        if ((done < start && each(arg, NULL, done, start, err)) ||
-            each(arg, token, start, end, err))
+        if (done < start && each(arg, NULL, done, start, err))
+            return -1;
+        /* One that another has already taken as its blanks vanishes. */
+        if (start < end && each(arg, token, start, end, err))
             return -1;
         done = end;
     }

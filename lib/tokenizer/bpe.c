@@ -225,7 +225,7 @@ void model_finish_bpe(struct model *m)
                            : -1;
 }
 
-static void put_symbol(struct model_work *w, int64_t id, size_t len)
+void work_put_symbol(struct model_work *w, int64_t id, size_t len)
 {
     if (w->symbol_count == w->symbol_cap) {
         w->symbol_cap = w->symbol_cap ? w->symbol_cap * 2 : 256;
@@ -255,7 +255,7 @@ static int put_unknown(const struct model *m, struct model_work *w,
         return 0;
     }
     if (unk->is_waiting)
-        put_symbol(w, m->unk_id, unk->len);
+        work_put_symbol(w, m->unk_id, unk->len);
     *unk = (struct unknown){len, true};
     return 0;
 }
@@ -267,7 +267,7 @@ static bool put_fallback(const struct model *m, struct model_work *w,
         if (m->fallback_ids[(unsigned char)text[i]] < 0)
             return false;
     for (size_t i = 0; i < len; i++)
-        put_symbol(w, m->fallback_ids[(unsigned char)text[i]], 1);
+        work_put_symbol(w, m->fallback_ids[(unsigned char)text[i]], 1);
     return true;
 }
 
@@ -307,9 +307,9 @@ static int start_symbols(const struct model *m, struct model_work *w,
         }
         if (id >= 0) {
             if (unk.is_waiting)
-                put_symbol(w, m->unk_id, unk.len);
+                work_put_symbol(w, m->unk_id, unk.len);
             unk.is_waiting = false;
-            put_symbol(w, id, n);
+            work_put_symbol(w, id, n);
             continue;
         }
         if (m->is_byte_level && m->byte_fallback) {
@@ -324,7 +324,7 @@ static int start_symbols(const struct model *m, struct model_work *w,
             return -1;
     }
     if (unk.is_waiting)
-        put_symbol(w, m->unk_id, unk.len);
+        work_put_symbol(w, m->unk_id, unk.len);
     return 0;
 }
 

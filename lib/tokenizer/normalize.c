@@ -101,6 +101,7 @@ struct mark {
     uint32_t c;
     struct span from;
     uint8_t rank;
+    bool is_more; /* not the first that its character became */
 };
 
 struct stretch {
@@ -108,14 +109,16 @@ struct stretch {
     size_t count, cap;
 };
 
-static void stretch_put(struct stretch *s, uint32_t c, struct span from)
+static void stretch_put(struct stretch *s, uint32_t c, struct span from,
+                        bool is_more)
 {
     if (s->count == s->cap) {
         s->cap = s->cap ? s->cap * 2 : 64;
         s->marks = xrealloc(s->marks, s->cap * sizeof(*s->marks));
         s->sorted = xrealloc(s->sorted, s->cap * sizeof(*s->sorted));
     }
-    s->marks[s->count++] = (struct mark){c, from, unicode_norm(c)->rank};
+    s->marks[s->count++] =
+        (struct mark){c, from, unicode_norm(c)->rank, is_more};
 }
 
 static void decompose(struct stretch *s, uint32_t c, struct span from,
@@ -131,22 +134,26 @@ static void decompose(struct stretch *s, uint32_t c, struct span from,
     }
     if (c - 0xac00 < 11172) {
         c -= 0xac00;
-        stretch_put(s, 0x1100 + c / 588, from);
-        stretch_put(s, 0x1161 + c % 588 / 28, from);
+        stretch_put(s, 0x1100 + c / 588, from, false);
+        stretch_put(s, 0x1161 + c % 588 / 28, from, true);
         if (c % 28)
-            stretch_put(s, 0x11a7 + c % 28, from);
+            stretch_put(s, 0x11a7 + c % 28, from, true);
     } else if (len == 0) {
-        stretch_put(s, c, from);
+        stretch_put(s, c, from, false);
     } else {
         for (size_t i = 0; i < len; i++)
-            stretch_put(s, to[i], from);
+            stretch_put(s, to[i], from, i > 0);
     }
 }
 
-/* Sorts the marks of [start, end), all of a rank above 0, keeping equals. */
+/*
+ * Sorts the marks of [start, end), all of a rank above 0, keeping equals.  As
+ * upstream counts, places stay in order: the k-th mark that begins a character
+ * takes the k-th place, the others the place before them.
+ */
 static void sort_marks(struct stretch *s, size_t start, size_t end)
 {
-    size_t at[256] = {0}, sum = start;
+    size_t at[256] = {0}, sum = start, next = start;
 
     for (size_t i = start; i < end; i++)
         at[s->marks[i].rank]++;
@@ -158,6 +165,19 @@ static void sort_marks(struct stretch *s, size_t start, size_t end)
     }
     for (size_t i = start; i < end; i++)
         s->sorted[at[s->marks[i].rank]++] = s->marks[i];
+    for (size_t i = start; i < end; i++) {
+        struct mark *m = &s->sorted[i];
+
+        if (m->is_more) {
+            m->from = i > start   ? s->sorted[i - 1].from
+                      : start > 0 ? s->marks[start - 1].from
+                                  : m->from;
+            continue;
+        }
+        while (s->marks[next].is_more)
+            next++;
+        m->from = s->marks[next++].from;
+    }
     memcpy(s->marks + start, s->sorted + start,
            (end - start) * sizeof(*s->marks));
 }

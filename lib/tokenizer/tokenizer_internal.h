@@ -298,6 +298,7 @@ int bpe_load_merges(struct model *m, const struct merge_text *merges,
                     size_t count, const char *file, const char *decoded,
                     struct err *err);
 void work_put(struct model_work *work, uint32_t id, uint32_t len);
+void work_put_symbol(struct model_work *work, int64_t id, size_t len);
 
 /* -- added tokens -- */
 

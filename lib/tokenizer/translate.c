@@ -406,9 +406,12 @@ static int read_property(struct reader *r, bool is_negated, struct set *out,
     return 0;
 }
 
-/* \s \S \d \D \w \W \h \H: the set of the letter. */
-static int add_class_letter(struct reader *r, char letter, struct set *out,
-                            struct err *err)
+/*
+ * \s \S \d \D \w \W \h \H: the set of the letter.  Outside a class the Ruby
+ * engine's \w has six characters of Latin-1 more than inside one.
+ */
+static int add_class_letter(struct reader *r, char letter, bool is_inside,
+                            struct set *out, struct err *err)
 {
     struct set own = {0};
     bool is_negated = letter >= 'A' && letter <= 'Z';
@@ -427,6 +430,11 @@ static int add_class_letter(struct reader *r, char letter, struct set *out,
         else
             set_add_table(&own, unicode_pattern_word,
                           unicode_pattern_word_count);
+        if (r->engine == PATTERN_RUBY && !is_inside) {
+            set_add(&own, 0xb2, 0xb3);
+            set_add(&own, 0xb9, 0xb9);
+            set_add(&own, 0xbc, 0xbe);
+        }
         if (r->is_caseless) {
             set_release(&own);
             return refuse(r->at, err, "'\\w' without regard to case");
@@ -586,14 +594,14 @@ static int read_posix(struct reader *r, struct set *out, struct err *err)
     if (take(r, "alpha:]")) {
         set_add_table(&own, unicode_pattern_alpha, unicode_pattern_alpha_count);
     } else if (take(r, "digit:]")) {
-        add_class_letter(r, 'd', &own, err);
+        add_class_letter(r, 'd', true, &own, err);
     } else if (take(r, "space:]")) {
-        add_class_letter(r, 's', &own, err);
+        add_class_letter(r, 's', true, &own, err);
     } else if (take(r, "punct:]")) {
         set_add_valued(&own, unicode_category, unicode_category_count,
                        category_mask("p") | category_mask("s"));
     } else if (take(r, "xdigit:]")) {
-        add_class_letter(r, 'h', &own, err);
+        add_class_letter(r, 'h', true, &own, err);
     } else {
         return refuse(at, err, "unknown POSIX bracket");
     }
@@ -631,7 +639,7 @@ static int read_class_item(struct reader *r, struct set *out, bool *is_char,
     char letter = r->source[r->at];
     if (is_class_letter(letter)) {
         r->at++;
-        return add_class_letter(r, letter, out, err);
+        return add_class_letter(r, letter, true, out, err);
     }
     if (letter == 'p' || letter == 'P') {
         r->at++;
@@ -782,7 +790,7 @@ static void write_boundary(struct reader *r, bool is_negated, struct err *err)
     struct set word = {0}, other = {0};
     struct buf w = BUF_INIT, o = BUF_INIT;
 
-    add_class_letter(r, 'w', &word, err);
+    add_class_letter(r, 'w', false, &word, err);
     set_add_set(&other, &word);
     set_negate(&other);
     write_set(&w, &word);
@@ -813,7 +821,7 @@ static int read_backslash(struct reader *r, bool *is_anchor, struct err *err)
         r->last_letter = 0;
         ret = letter == 'p' || letter == 'P'
                   ? read_property(r, letter == 'P', &s, err)
-                  : add_class_letter(r, letter, &s, err);
+                  : add_class_letter(r, letter, false, &s, err);
         if (ret == 0)
             write_set(r->out, &s);
         set_release(&s);

@@ -117,19 +117,16 @@ int unigram_encode(const struct model *m, struct model_work *w,
         w->paths[i] = (struct best_path){0.0, UINT32_MAX, 0};
     if (find_paths(m, w->paths, text, len, err))
         return -1;
-    /* Backwards, leaving in each start its end; then forwards. */
-    for (size_t end = len, start; end > 0; end = start) {
-        start = w->paths[end].start;
-        w->paths[start].score = (double)end;
-        w->paths[start].id = w->paths[end].id;
-    }
-    for (size_t i = 0; i < len;) {
-        bool is_unknown = m->has_unk && w->paths[i].id == m->unk_id;
+    w->symbol_count = 0;
+    for (size_t end = len; end > 0; end = w->paths[end].start)
+        work_put_symbol(w, w->paths[end].id, end - w->paths[end].start);
+    for (size_t i = 0, k = w->symbol_count; k-- > 0;) {
+        bool is_unknown = m->has_unk && w->symbols[k].id == m->unk_id;
         size_t start = i;
 
-        do
-            i = (size_t)w->paths[i].score;
-        while (is_unknown && i < len && w->paths[i].id == m->unk_id);
+        i += w->symbols[k].len;
+        while (is_unknown && k > 0 && w->symbols[k - 1].id == m->unk_id)
+            i += w->symbols[--k].len;
         put_text(m, w, text + start, i - start);
     }
     return 0;
