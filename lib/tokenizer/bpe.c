@@ -18,17 +18,32 @@ static uint64_t hash_pair(uint64_t key)
     return key ^ key >> 32;
 }
 
-static const struct pair_slot *find_pair(const struct model *m, uint32_t left,
-                                         uint32_t right)
-{
-    uint64_t key = (uint64_t)left << 32 | right;
+/* What two adjacent symbols of text make, if anything. */
+struct pair {
+    uint32_t rank, id; /* rank UINT32_MAX: nothing */
+};
 
+static struct pair find_pair(const struct model *m, const char *text,
+                             const struct symbol *a, const struct symbol *b)
+{
+    const struct pair none = {UINT32_MAX, 0};
+
+    if (m->kind == MODEL_TIKTOKEN) {
+        size_t len = (size_t)a->len + b->len;
+        int64_t id =
+            len <= m->longest ? vocab_find(&m->vocab, text + a->at, len) : -1;
+
+        return id < 0 ? none : (struct pair){(uint32_t)id, (uint32_t)id};
+    }
+    uint64_t key = (uint64_t)a->id << 32 | b->id;
     for (size_t i = hash_pair(key) & m->pair_mask;;
          i = (i + 1) & m->pair_mask) {
-        if (m->pairs[i].key == key)
-            return &m->pairs[i];
-        if (m->pairs[i].key == UINT64_MAX)
-            return NULL;
+        const struct pair_slot *slot = &m->pairs[i];
+
+        if (slot->key == key)
+            return (struct pair){slot->rank, slot->id};
+        if (slot->key == UINT64_MAX)
+            return none;
     }
 }
 
@@ -231,9 +246,11 @@ void work_put_symbol(struct model_work *w, int64_t id, size_t len)
         w->symbol_cap = w->symbol_cap ? w->symbol_cap * 2 : 256;
         w->symbols = xrealloc(w->symbols, w->symbol_cap * sizeof(*w->symbols));
     }
-    struct symbol *s = &w->symbols[w->symbol_count++];
+    struct symbol *s = &w->symbols[w->symbol_count];
+    const struct symbol *before = w->symbol_count++ ? s - 1 : NULL;
     s->id = (uint32_t)id;
     s->len = (uint32_t)len;
+    s->at = before ? before->at + before->len : 0;
 }
 
 /* An unknown character waits for others to be fused with. */
@@ -337,42 +354,33 @@ void work_put(struct model_work *w, uint32_t id, uint32_t len)
     w->tokens[w->token_count++] = (struct model_token){id, len};
 }
 
-static void merge_short(const struct model *m, struct model_work *w)
+static void merge_short(const struct model *m, struct model_work *w,
+                        const char *text)
 {
     struct symbol *s = w->symbols;
     size_t n = w->symbol_count;
-    uint32_t rank[SHORT], id[SHORT];
+    struct pair pairs[SHORT];
 
-    for (size_t i = 0; i + 1 < n; i++) {
-        const struct pair_slot *p = find_pair(m, s[i].id, s[i + 1].id);
-
-        rank[i] = p ? p->rank : UINT32_MAX;
-        id[i] = p ? p->id : 0;
-    }
+    for (size_t i = 0; i + 1 < n; i++)
+        pairs[i] = find_pair(m, text, &s[i], &s[i + 1]);
     while (n > 1) {
         size_t best = 0;
 
         for (size_t i = 1; i + 1 < n; i++)
-            if (rank[i] < rank[best])
+            if (pairs[i].rank < pairs[best].rank)
                 best = i;
         w->operations += n;
-        if (rank[best] == UINT32_MAX)
+        if (pairs[best].rank == UINT32_MAX)
             break;
-        s[best].id = id[best];
+        s[best].id = pairs[best].id;
         s[best].len += s[best + 1].len;
         n--;
         for (size_t i = best + 1; i < n; i++)
             s[i] = s[i + 1];
-        for (size_t i = best + 1; i + 1 < n; i++) {
-            rank[i] = rank[i + 1];
-            id[i] = id[i + 1];
-        }
-        for (size_t i = best > 0 ? best - 1 : 0; i <= best && i + 1 < n; i++) {
-            const struct pair_slot *p = find_pair(m, s[i].id, s[i + 1].id);
-
-            rank[i] = p ? p->rank : UINT32_MAX;
-            id[i] = p ? p->id : 0;
-        }
+        for (size_t i = best + 1; i + 1 < n; i++)
+            pairs[i] = pairs[i + 1];
+        for (size_t i = best > 0 ? best - 1 : 0; i <= best && i + 1 < n; i++)
+            pairs[i] = find_pair(m, text, &s[i], &s[i + 1]);
     }
     w->symbol_count = n;
 }
@@ -420,18 +428,20 @@ static struct candidate heap_take(struct model_work *w)
     return top;
 }
 
-static void consider(const struct model *m, struct model_work *w, int32_t at)
+static void consider(const struct model *m, struct model_work *w,
+                     const char *text, int32_t at)
 {
     const struct symbol *s = w->symbols;
 
     if (at < 0 || s[at].next < 0)
         return;
-    const struct pair_slot *p = find_pair(m, s[at].id, s[s[at].next].id);
-    if (p)
-        heap_put(w, (struct candidate){p->rank, (uint32_t)at, p->id});
+    struct pair p = find_pair(m, text, &s[at], &s[s[at].next]);
+    if (p.rank != UINT32_MAX)
+        heap_put(w, (struct candidate){p.rank, (uint32_t)at, p.id});
 }
 
-static void merge_long(const struct model *m, struct model_work *w)
+static void merge_long(const struct model *m, struct model_work *w,
+                       const char *text)
 {
     struct symbol *s = w->symbols;
     int32_t n = (int32_t)w->symbol_count;
@@ -443,7 +453,7 @@ static void merge_long(const struct model *m, struct model_work *w)
         s[i].next = i + 1 < n ? i + 1 : -1;
     }
     for (int32_t i = 0; i < n; i++)
-        consider(m, w, i);
+        consider(m, w, text, i);
     while (w->heap_count > 0) {
         struct candidate top = heap_take(w);
         int32_t at = (int32_t)top.at, next = s[at].next;
@@ -451,8 +461,8 @@ static void merge_long(const struct model *m, struct model_work *w)
         w->operations++;
         if (s[at].len == 0 || next < 0)
             continue;
-        const struct pair_slot *p = find_pair(m, s[at].id, s[next].id);
-        if (!p || p->id != top.id)
+        struct pair p = find_pair(m, text, &s[at], &s[next]);
+        if (p.rank == UINT32_MAX || p.id != top.id)
             continue; /* one of the two has changed since */
         s[at].id = top.id;
         s[at].len += s[next].len;
@@ -460,8 +470,8 @@ static void merge_long(const struct model *m, struct model_work *w)
         if (s[next].next >= 0)
             s[s[next].next].prev = at;
         s[next].len = 0;
-        consider(m, w, s[at].prev);
-        consider(m, w, at);
+        consider(m, w, text, s[at].prev);
+        consider(m, w, text, at);
     }
     for (int32_t i = 0; i < n; i++)
         if (s[i].len)
@@ -472,7 +482,7 @@ static void merge_long(const struct model *m, struct model_work *w)
 int bpe_encode(const struct model *m, struct model_work *w, const char *text,
                size_t len, struct err *err)
 {
-    if (m->ignore_merges) {
+    if (m->ignore_merges) { /* tiktoken too */
         int64_t id = vocab_find(&m->vocab, text, len);
 
         if (id >= 0) {
@@ -483,9 +493,9 @@ int bpe_encode(const struct model *m, struct model_work *w, const char *text,
     if (start_symbols(m, w, text, len, err))
         return -1;
     if (w->symbol_count <= SHORT)
-        merge_short(m, w);
+        merge_short(m, w, text);
     else
-        merge_long(m, w);
+        merge_long(m, w, text);
     for (size_t i = 0; i < w->symbol_count; i++)
         work_put(w, w->symbols[i].id, w->symbols[i].len);
     return 0;

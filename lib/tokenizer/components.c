@@ -51,7 +51,7 @@ void chain_release(struct chain *c)
     steps_release(&c->decoder);
 }
 
-static struct step *add_step(struct steps *s, enum step_kind kind)
+struct step *steps_add(struct steps *s, enum step_kind kind)
 {
     s->items = xrealloc(s->items, (s->count + 1) * sizeof(*s->items));
     s->items[s->count] = (struct step){.kind = kind};
@@ -210,28 +210,28 @@ int steps_read_normalizer(json_t *value, struct steps *out, struct err *err)
         return -1;
     for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
         if (strcmp(type, plain[i].type) == 0) {
-            add_step(out, plain[i].kind);
+            steps_add(out, plain[i].kind);
             return 0;
         }
     if (strcmp(type, "Sequence") == 0)
         return read_sequence(value, "normalizers", steps_read_normalizer, out,
                              err);
     if (strcmp(type, "Strip") == 0) {
-        step = add_step(out, STEP_STRIP);
+        step = steps_add(out, STEP_STRIP);
         return json_get_bool(value, "strip_left", &step->left, err) ||
                        json_get_bool(value, "strip_right", &step->right, err)
                    ? -1
                    : 0;
     }
     if (strcmp(type, "Replace") == 0) {
-        step = add_step(out, STEP_REPLACE);
+        step = steps_add(out, STEP_REPLACE);
         return get_pattern(value, step, err) ||
                        get_text(value, "content", step, err)
                    ? -1
                    : 0;
     }
     if (strcmp(type, "Prepend") == 0)
-        return get_text(value, "prepend", add_step(out, STEP_PREPEND), err);
+        return get_text(value, "prepend", steps_add(out, STEP_PREPEND), err);
     return unknown(type, err);
 }
 
@@ -247,7 +247,7 @@ int steps_read_pre_tokenizer(json_t *value, struct steps *out, struct err *err)
         return read_sequence(value, "pretokenizers", steps_read_pre_tokenizer,
                              out, err);
     if (strcmp(type, "Split") == 0) {
-        step = add_step(out, STEP_SPLIT);
+        step = steps_add(out, STEP_SPLIT);
         return get_pattern(value, step, err) ||
                        get_behavior(value, NULL, &step->behavior, err) ||
                        json_get_bool(value, "invert", &step->invert, err)
@@ -255,7 +255,7 @@ int steps_read_pre_tokenizer(json_t *value, struct steps *out, struct err *err)
                    : 0;
     }
     if (strcmp(type, "ByteLevel") == 0) {
-        step = add_step(out, STEP_BYTE_LEVEL);
+        step = steps_add(out, STEP_BYTE_LEVEL);
         if (json_get_bool(value, "add_prefix_space", &step->add_prefix_space,
                           err) ||
             get_bool(value, "use_regex", true, &flag, err))
@@ -267,9 +267,9 @@ int steps_read_pre_tokenizer(json_t *value, struct steps *out, struct err *err)
         return flag && !step->pattern ? -1 : 0;
     }
     if (strcmp(type, "Metaspace") == 0)
-        return get_metaspace(value, add_step(out, STEP_METASPACE), err);
+        return get_metaspace(value, steps_add(out, STEP_METASPACE), err);
     if (strcmp(type, "Digits") == 0) {
-        step = add_step(out, STEP_SPLIT);
+        step = steps_add(out, STEP_SPLIT);
         step->pattern = pattern_new_set(unicode_numeric, unicode_numeric_count);
         if (get_bool(value, "individual_digits", false, &flag, err))
             return -1;
@@ -277,20 +277,20 @@ int steps_read_pre_tokenizer(json_t *value, struct steps *out, struct err *err)
         return 0;
     }
     if (strcmp(type, "Punctuation") == 0) {
-        step = add_step(out, STEP_SPLIT);
+        step = steps_add(out, STEP_SPLIT);
         step->pattern =
             pattern_new_set(unicode_punctuation, unicode_punctuation_count);
         return get_behavior(value, "Isolated", &step->behavior, err);
     }
     if (strcmp(type, "Whitespace") == 0) {
-        step = add_step(out, STEP_SPLIT);
+        step = steps_add(out, STEP_SPLIT);
         step->pattern = pattern_new("\\w+|[^\\w\\s]+", 12, PATTERN_RUST, err);
         step->behavior = SPLIT_REMOVED;
         step->invert = true;
         return step->pattern ? 0 : -1;
     }
     if (strcmp(type, "WhitespaceSplit") == 0) {
-        step = add_step(out, STEP_SPLIT);
+        step = steps_add(out, STEP_SPLIT);
         step->pattern = pattern_new_set(unicode_space, unicode_space_count);
         step->behavior = SPLIT_REMOVED;
         return 0;
@@ -309,19 +309,19 @@ int steps_read_decoder(json_t *value, struct steps *out, struct err *err)
     if (strcmp(type, "Sequence") == 0)
         return read_sequence(value, "decoders", steps_read_decoder, out, err);
     if (strcmp(type, "ByteLevel") == 0) {
-        add_step(out, STEP_DECODE_BYTE_LEVEL);
+        steps_add(out, STEP_DECODE_BYTE_LEVEL);
         return 0;
     }
     if (strcmp(type, "ByteFallback") == 0) {
-        add_step(out, STEP_DECODE_BYTE_FALLBACK);
+        steps_add(out, STEP_DECODE_BYTE_FALLBACK);
         return 0;
     }
     if (strcmp(type, "Fuse") == 0) {
-        add_step(out, STEP_DECODE_FUSE);
+        steps_add(out, STEP_DECODE_FUSE);
         return 0;
     }
     if (strcmp(type, "Strip") == 0) {
-        step = add_step(out, STEP_DECODE_STRIP);
+        step = steps_add(out, STEP_DECODE_STRIP);
         if (get_text(value, "content", step, err) ||
             get_count(value, "start", &step->start, err) ||
             get_count(value, "stop", &step->stop, err))
@@ -331,14 +331,14 @@ int steps_read_decoder(json_t *value, struct steps *out, struct err *err)
         return 0;
     }
     if (strcmp(type, "Replace") == 0) {
-        step = add_step(out, STEP_REPLACE);
+        step = steps_add(out, STEP_REPLACE);
         return get_pattern(value, step, err) ||
                        get_text(value, "content", step, err)
                    ? -1
                    : 0;
     }
     if (strcmp(type, "Metaspace") == 0)
-        return get_metaspace(value, add_step(out, STEP_DECODE_METASPACE), err);
+        return get_metaspace(value, steps_add(out, STEP_DECODE_METASPACE), err);
     return unknown(type, err);
 }
 

@@ -25,7 +25,7 @@ struct draft {
     struct buf decoded; /* merges whose text has escapes */
     struct merge_text *merges;
     size_t merge_count, merge_cap;
-    size_t id_cap;
+    size_t id_cap, score_cap;
     bool has_version, has_model, has_vocab, has_merges, vocab_is_list;
     char *model_type;
     int64_t unk_id; /* Unigram's */
@@ -58,46 +58,15 @@ static int wrong_type(const struct draft *d, const char *what, struct err *err)
     return json_stream_fail(&d->stream, ERR_INPUT, err, "%s", what);
 }
 
-static int reserve_id(struct draft *d, size_t id, struct err *err)
-{
-    struct vocab *v = &d->model->vocab;
-
-    if (id >= VOCAB_MAX_ID)
-        return json_stream_fail(&d->stream, ERR_INPUT, err,
-                                "id %zu is above the limit of %d", id,
-                                VOCAB_MAX_ID);
-    while (id >= d->id_cap) {
-        size_t cap = d->id_cap ? d->id_cap * 2 : 1024;
-
-        v->raw_at = xrealloc(v->raw_at, cap * sizeof(*v->raw_at));
-        v->raw_len = xrealloc(v->raw_len, cap * sizeof(*v->raw_len));
-        if (d->vocab_is_list)
-            d->model->scores =
-                xrealloc(d->model->scores, cap * sizeof(*d->model->scores));
-        memset(v->raw_at + d->id_cap, 0xff,
-               (cap - d->id_cap) * sizeof(*v->raw_at));
-        d->id_cap = cap;
-    }
-    return 0;
-}
-
 /* Keeps a token's text (with a NUL behind it) under its id. */
 static int put_token(struct draft *d, size_t id, size_t at, size_t len,
                      struct err *err)
 {
-    struct vocab *v = &d->model->vocab;
+    struct err why = ERR_INIT;
 
-    if (reserve_id(d, id, err))
-        return -1;
-    if (v->raw_at[id] != UINT32_MAX)
-        return json_stream_fail(&d->stream, ERR_INPUT, err,
-                                "id %zu stands for two tokens", id);
-    v->raw_at[id] = (uint32_t)at;
-    v->raw_len[id] = (uint32_t)len;
-    v->count++;
-    if (id >= v->limit)
-        v->limit = id + 1;
-    return 0;
+    if (vocab_put(&d->model->vocab, &d->id_cap, id, at, len, &why) == 0)
+        return 0;
+    return json_stream_fail(&d->stream, why.code, err, "%s", why.text);
 }
 
 static int parse_id(const struct draft *d, size_t *out, struct err *err)
@@ -173,6 +142,11 @@ static int read_vocab_list(struct draft *d, struct err *err)
         number[s->len] = '\0';
         if (put_token(d, id, at, len, err))
             return -1;
+        if (id >= d->score_cap) {
+            d->score_cap = d->score_cap ? d->score_cap * 2 : 1024;
+            d->model->scores = xrealloc(
+                d->model->scores, d->score_cap * sizeof(*d->model->scores));
+        }
         d->model->scores[id] = strtod(number, NULL);
         event = json_stream_next(s, err);
         if (event != STREAM_LIST_END)

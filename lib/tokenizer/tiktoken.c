@@ -1,2 +1,240 @@
+/*
+ * A tiktoken.model as Kimi has it: lines of a token's bytes in base64, a space
+ * and its rank, which is its id.  The special tokens stand in
+ * tokenizer_config.json; the split expression is Kimi's own.
+ */
+#include "base/io.h"
+#include "base/mem.h"
 #include "tokenizer/tokenizer_internal.h"
-int tokenizer_load_tiktoken(struct tokenizer *t, const char *m, const char *c, struct err *err){(void)t;(void)c;return err_set(err,ERR_UNSUPPORTED,"%s: tiktoken ranks are not read yet", m);}
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_CAP = 1 << 28, CHUNK = 400000, RUN = 25000, MAX_ADDED_LEN = 1024 };
+
+#define KIMI_UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]"
+#define KIMI_LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]"
+#define KIMI_TAIL "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+static const char kimi_pattern[] =
+    "[\\p{Han}]+"
+    "|[^\\r\\n\\p{L}\\p{N}]?" KIMI_UPPER "*" KIMI_LOWER "+" KIMI_TAIL
+    "|[^\\r\\n\\p{L}\\p{N}]?" KIMI_UPPER "+" KIMI_LOWER "*" KIMI_TAIL
+    "|\\p{N}{1,3}| "
+    "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+
+/* White space as Python's str.isspace() has it. */
+static bool is_python_space(uint32_t c)
+{
+    return unicode_has(unicode_space, unicode_space_count, c) ||
+           (c >= 0x1c && c <= 0x1f);
+}
+
+int tiktoken_cut(const char *text, size_t len, tiktoken_each *each, void *arg,
+                 struct err *err)
+{
+    size_t start = 0, in_chunk = 0, in_run = 0, n;
+    bool was_space = false;
+
+    for (size_t at = 0; at < len; at += n, in_chunk++) {
+        bool is_space = is_python_space(utf8_get(text + at, &n));
+
+        if (in_chunk == CHUNK) {
+            if (each(arg, start, at, err))
+                return -1;
+            start = at;
+            in_chunk = in_run = 0;
+        }
+        in_run = in_run > 0 && is_space == was_space ? in_run + 1 : 1;
+        was_space = is_space;
+        if (in_run > RUN) {
+            if (each(arg, start, at, err))
+                return -1;
+            start = at;
+            in_run = 1;
+        }
+    }
+    return start < len ? each(arg, start, len, err) : 0;
+}
+
+static int base64_digit(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Appends the bytes as ByteLevel spells them; returns how many, or -1. */
+static int add_base64(const char *text, size_t len, struct buf *out)
+{
+    uint32_t bits = 0;
+    int have = 0, count = 0;
+    size_t digits = len;
+    char u[4];
+
+    if (len == 0 || len % 4)
+        return -1;
+    while (digits > len - 2 && text[digits - 1] == '=')
+        digits--;
+    for (size_t i = 0; i < digits; i++) {
+        int digit = base64_digit(text[i]);
+
+        if (digit < 0)
+            return -1;
+        bits = bits << 6 | (uint32_t)digit;
+        have += 6;
+        if (have < 8)
+            continue;
+        have -= 8;
+        buf_add(out, u,
+                utf8_put(byte_level_char((unsigned char)(bits >> have)), u));
+        bits &= ((uint32_t)1 << have) - 1;
+        count++;
+    }
+    return bits == 0 ? count : -1;
+}
+
+static int read_line(struct model *m, const char *line, size_t len,
+                     size_t *id_cap, struct err *err)
+{
+    struct vocab *v = &m->vocab;
+    const char *gap = memchr(line, ' ', len);
+    size_t at = v->raw.len, id = 0, i;
+
+    if (!gap)
+        return err_set(err, ERR_INPUT, "no space before the rank");
+    int bytes = add_base64(line, (size_t)(gap - line), &v->raw);
+    if (bytes <= 0)
+        return err_set(err, ERR_INPUT, "not base64");
+    i = (size_t)(gap - line) + 1;
+    if (i == len || len - i > 8)
+        return err_set(err, ERR_INPUT, "not a rank");
+    for (; i < len; i++) {
+        if (line[i] < '0' || line[i] > '9')
+            return err_set(err, ERR_INPUT, "not a rank");
+        id = id * 10 + (size_t)(line[i] - '0');
+    }
+    if ((size_t)bytes > m->longest)
+        m->longest = (size_t)bytes;
+    if (vocab_put(v, id_cap, id, at, v->raw.len - at, err))
+        return -1;
+    buf_addch(&v->raw, '\0');
+    return 0;
+}
+
+static int read_ranks(struct model *m, const char *path, struct err *err)
+{
+    struct buf file = BUF_INIT;
+    size_t id_cap = 0, number = 1;
+    int ret = io_read_file(path, FILE_CAP, &file, err);
+
+    for (size_t at = 0; ret == 0 && at < file.len; number++) {
+        const char *line = file.data + at;
+        const char *end = memchr(line, '\n', file.len - at);
+        size_t len = end ? (size_t)(end - line) : file.len - at;
+
+        at += len + 1;
+        if (len == 0)
+            continue;
+        ret = read_line(m, line, len, &id_cap, err);
+        if (ret)
+            err_in(err, "%s: line %zu", path, number);
+    }
+    buf_release(&file);
+    if (ret)
+        return -1;
+    if (m->vocab.count == 0)
+        return err_set(err, ERR_INPUT, "%s: no tokens", path);
+    if (vocab_index(&m->vocab, true, err))
+        return err_in(err, "%s", path);
+    model_finish_bpe(m);
+    for (int i = 0; i < 256; i++)
+        if (m->byte_ids[i] < 0)
+            return err_set(err, ERR_INPUT, "%s: no token for byte %02x", path,
+                           i);
+    return 0;
+}
+
+static int read_special(struct tokenizer *t, const char *key, json_t *value,
+                        struct err *err)
+{
+    struct added_token *token = &t->added.items[t->added.count];
+    const char *content;
+    char *end;
+    size_t len;
+
+    errno = 0;
+    long long id = strtoll(key, &end, 10);
+    if (*key < '0' || *key > '9' || *end || errno || id >= VOCAB_MAX_ID)
+        return err_set(err, ERR_INPUT, "'%s' is not an id", key);
+    if (json_get_str(value, "content", &content, err))
+        return -1;
+    len = json_string_length(json_object_get(value, "content"));
+    if (len == 0 || len > MAX_ADDED_LEN)
+        return err_set(err, ERR_INPUT,
+                       "'%s': 'content' is empty or longer "
+                       "than %d bytes",
+                       key, MAX_ADDED_LEN);
+    *token = (struct added_token){.len = len, .id = id, .special = true};
+    if (json_has(value, "special") &&
+        json_get_bool(value, "special", &token->special, err))
+        return -1;
+    if (vocab_raw(&t->model->vocab, id, &len))
+        return err_set(err, ERR_INPUT, "'%s' is the rank of another token",
+                       key);
+    if (!trie_put(t->added.all, content, token->len, (uint32_t)t->added.count))
+        return err_set(err, ERR_INPUT, "'%s' occurs twice", content);
+    token->content = xstrndup(content, token->len);
+    t->added.count++;
+    return 0;
+}
+
+static int read_specials(struct tokenizer *t, const char *path, struct err *err)
+{
+    json_t *config = json_read_file(path, err), *tokens, *value;
+    const char *key;
+    int ret = -1;
+
+    t->added.all = trie_new();
+    if (!config)
+        return -1;
+    if (json_get_object(config, "added_tokens_decoder", &tokens, err) == 0) {
+        ret = 0;
+        t->added.items =
+            xcalloc(json_object_size(tokens), sizeof(*t->added.items));
+        json_object_foreach(tokens, key, value)
+        {
+            if (ret == 0)
+                ret = read_special(t, key, value, err);
+        }
+    }
+    if (ret)
+        err_in(err, "%s: added_tokens_decoder", path);
+    json_decref(config);
+    return ret;
+}
+
+int tokenizer_load_tiktoken(struct tokenizer *t, const char *model_path,
+                            const char *config_path, struct err *err)
+{
+    struct steps *steps = &t->chain.pre_tokenizer;
+
+    t->model = xcalloc(1, sizeof(*t->model));
+    t->model->kind = MODEL_TIKTOKEN;
+    t->model->is_byte_level = t->chain.is_byte_level = true;
+    t->model->ignore_merges = true; /* a whole piece that is a token is one */
+    t->is_cut = t->chain.has_decoder = true;
+    steps_add(steps, STEP_SPLIT)->behavior = SPLIT_ISOLATED;
+    steps_add(steps, STEP_BYTE_LEVEL);
+    steps_add(&t->chain.decoder, STEP_DECODE_BYTE_LEVEL);
+    steps->items[0].pattern =
+        pattern_new(kimi_pattern, sizeof(kimi_pattern) - 1, PATTERN_RUST, err);
+    if (!steps->items[0].pattern || read_ranks(t->model, model_path, err) ||
+        read_specials(t, config_path, err))
+        return -1;
+    return added_index(t, err);
+}

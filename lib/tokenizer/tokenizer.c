@@ -218,6 +218,15 @@ static int each_raw(void *arg, const struct added_token *token, size_t start,
                      each_normalized, &w, err);
 }
 
+static int each_chunk(void *arg, size_t start, size_t end, struct err *err)
+{
+    struct work *whole = arg, w = *whole;
+
+    w.now = piece_part(&whole->now, start, end);
+    return added_cut(&w.t->added, w.t->added.raw, w.now.text, w.now.len,
+                     each_raw, &w, err);
+}
+
 /* Puts the post-processor's tokens around what is there. */
 static void put_frames(const struct tokenizer *t, size_t len,
                        struct token_ids *ids)
@@ -254,7 +263,10 @@ static int encode_one(const struct tokenizer *t, const char *text, size_t len,
     int ret;
 
     out->count = 0;
-    ret = added_cut(&t->added, t->added.raw, text, len, each_raw, &w, err);
+    if (t->is_cut)
+        ret = tiktoken_cut(text, len, each_chunk, &w, err);
+    else
+        ret = added_cut(&t->added, t->added.raw, text, len, each_raw, &w, err);
     if (ret == 0 && add_special)
         put_frames(t, len, out);
     give_back(t, w.scratch);

@@ -109,6 +109,7 @@ int steps_read_normalizer(json_t *value, struct steps *out, struct err *err);
 int steps_read_pre_tokenizer(json_t *value, struct steps *out, struct err *err);
 int steps_read_decoder(json_t *value, struct steps *out, struct err *err);
 int frames_read(json_t *value, struct frames *out, struct err *err);
+struct step *steps_add(struct steps *s, enum step_kind kind);
 void steps_release(struct steps *s);
 void frames_release(struct frames *f);
 void chain_release(struct chain *c);
@@ -250,12 +251,15 @@ struct model {
     double *scores; /* by id */
     double least_score;
     struct trie *prefixes;
+    /* tiktoken: a pair's rank is that of its bytes as a token */
+    size_t longest;
 };
 
 /* One symbol of a piece during merging; a doubly linked list. */
 struct symbol {
     uint32_t id;
     uint32_t len; /* bytes of the piece; 0: merged away */
+    uint32_t at;  /* where it begins in the piece */
     int32_t prev, next;
 };
 struct candidate {
@@ -292,6 +296,9 @@ int model_encode(const struct model *m, struct model_work *work,
 void model_work_release(struct model_work *work);
 void model_release(struct model *m);
 
+/* Keeps a token's spelling under its id; `what` names it in errors. */
+int vocab_put(struct vocab *v, size_t *id_cap, size_t id, size_t at, size_t len,
+              struct err *err);
 int bpe_encode(const struct model *m, struct model_work *work, const char *text,
                size_t len, struct err *err);
 int bpe_load_merges(struct model *m, const struct merge_text *merges,
@@ -343,6 +350,7 @@ struct tokenizer {
     struct tokenizer *other; /* what the class makes of it, if not the same */
     enum tokenizer_rule rule;
     char *class_name;
+    bool is_cut; /* tiktoken: long texts are cut before all else */
     char **warnings;
     size_t warning_count;
     const char *transformers;         /* while it is opened */
@@ -379,6 +387,10 @@ void rebuild_release(struct rebuild *r);
 int tokenizer_load(struct tokenizer *t, const char *path,
                    const struct rebuild *as, const struct rebuild *against,
                    bool *is_same, struct err *err);
+/* Kimi's own cuts of a text before anything else looks at it. */
+typedef int tiktoken_each(void *arg, size_t start, size_t end, struct err *err);
+int tiktoken_cut(const char *text, size_t len, tiktoken_each *each, void *arg,
+                 struct err *err);
 int tokenizer_load_tiktoken(struct tokenizer *t, const char *model_path,
                             const char *config_path, struct err *err);
 void tokenizer_warn(struct tokenizer *t, const char *format, ...)

@@ -85,6 +85,30 @@ const char *vocab_raw(const struct vocab *v, int64_t id, size_t *len)
     return v->raw.data + v->raw_at[id];
 }
 
+int vocab_put(struct vocab *v, size_t *id_cap, size_t id, size_t at, size_t len,
+              struct err *err)
+{
+    if (id >= VOCAB_MAX_ID)
+        return err_set(err, ERR_INPUT, "id %zu is above the limit of %d", id,
+                       VOCAB_MAX_ID);
+    while (id >= *id_cap) {
+        size_t cap = *id_cap ? *id_cap * 2 : 1024;
+
+        v->raw_at = xrealloc(v->raw_at, cap * sizeof(*v->raw_at));
+        v->raw_len = xrealloc(v->raw_len, cap * sizeof(*v->raw_len));
+        memset(v->raw_at + *id_cap, 0xff, (cap - *id_cap) * sizeof(*v->raw_at));
+        *id_cap = cap;
+    }
+    if (v->raw_at[id] != UINT32_MAX)
+        return err_set(err, ERR_INPUT, "id %zu stands for two tokens", id);
+    v->raw_at[id] = (uint32_t)at;
+    v->raw_len[id] = (uint32_t)len;
+    v->count++;
+    if (id >= v->limit)
+        v->limit = id + 1;
+    return 0;
+}
+
 /* Puts a slot where it belongs; -1 with err when its key is there already. */
 static int put(struct vocab *v, const struct vocab_slot *slot, struct err *err)
 {
