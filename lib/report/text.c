@@ -148,24 +148,86 @@ static void failures(const json_t *document, struct buf *out)
     }
 }
 
-static void adjudicator_table(const json_t *document, struct buf *out)
+/* The largest of a tensor's distances over all cases, by side; a NaN counts as
+ * the largest there is. */
+static const json_t *farthest(const json_t *document, const json_t *like,
+                              const char *side, const char **case_name)
 {
+    const json_t *most = NULL;
     size_t i, j;
     json_t *item, *line;
-    bool any = false;
 
     json_array_foreach(report_cases(document), i, item)
     {
         json_array_foreach(json_object_get(item, "adjudicator"), j, line)
         {
-            if (!any)
-                buf_addstr(out, "\ndistance from the f64 value\n");
-            any = true;
-            buf_addf(out, "%s, ", report_str(item, "name"));
-            report_distance(line, out);
-            buf_addch(out, '\n');
+            const json_t *value = json_object_get(line, side);
+
+            if (strcmp(report_str(line, "tensor"),
+                       report_str(like, "tensor")) != 0 ||
+                strcmp(report_str(line, "metric"),
+                       report_str(like, "metric")) != 0 ||
+                json_is_null(value))
+                continue;
+            if (!most || json_is_string(value) ||
+                (json_is_number(most) &&
+                 json_number_value(value) > json_number_value(most))) {
+                most = value;
+                *case_name = report_str(item, "name");
+            }
         }
     }
+    return most;
+}
+
+/* The case with the most lines names what there is. */
+static const json_t *longest_adjudicator(const json_t *document)
+{
+    const json_t *longest = NULL;
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(report_cases(document), i, item)
+    {
+        const json_t *lines = json_object_get(item, "adjudicator");
+
+        if (json_array_size(lines) > json_array_size(longest))
+            longest = lines;
+    }
+    return longest;
+}
+
+static void adjudicator_table(const json_t *document, struct buf *out)
+{
+    static const char *const sides[] = {"reference", "candidate"};
+    const json_t *lines = longest_adjudicator(document);
+    struct grid g;
+    size_t i;
+    json_t *line;
+
+    if (!lines)
+        return;
+    grid_init(&g, json_array_size(lines) + 1, 4);
+    buf_addstr(cell(&g, 0, 0), "farthest from the f64 value");
+    buf_addstr(cell(&g, 0, 1), "metric");
+    json_array_foreach(lines, i, line)
+    {
+        buf_addstr(cell(&g, i + 1, 0), report_str(line, "tensor"));
+        buf_addstr(cell(&g, i + 1, 1), report_str(line, "metric"));
+        for (size_t s = 0; s < 2; s++) {
+            const char *in = "";
+            const json_t *value = farthest(document, line, sides[s], &in);
+
+            if (i == 0)
+                buf_addstr(cell(&g, 0, 2 + s), sides[s]);
+            report_number(value, cell(&g, i + 1, 2 + s));
+            if (value)
+                buf_addf(cell(&g, i + 1, 2 + s), " (%s)", in);
+        }
+    }
+    buf_addch(out, '\n');
+    grid_print(&g, out);
+    grid_release(&g);
 }
 
 void report_text(const json_t *document, struct buf *out)

@@ -72,4 +72,7 @@ holds "$T/exact/summary.json" '"adjudicator": [' "summary.json states the distan
 is "$(grep -A3 '"tensor": "hidden_states",' "$T/exact/text.json" | grep -c '"reference": 4.99')" 1 \
     "the reference's, as made: 5e-5"
 holds "$T/exact/stage.json" '"ADJUDICATOR/text/outputs.safetensors"' "they are inputs"
+runs 0 "for a person" cmp_ $F/reference $F/good --adjudicator $F/exact
+is "$(sed -n 's/^hidden_states  *relative_l2  *\(4.99[^ ]*\) (image) .*/image/p' "$T/out")" image \
+    "the farthest case of each side is told"
 done_testing
