@@ -4,17 +4,44 @@
 #include "kernels/kernels_internal.h"
 
 #include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 static const struct kernel_table forms[] = {
     KERNEL_TABLE(KERNEL_PLAIN, plain),
+#ifdef __x86_64__
+    KERNEL_TABLE(KERNEL_AVX2, avx2),
+#endif
 };
 
 static const struct kernel_table *in_use;
 
 enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
 
+#ifdef __x86_64__
+/* What the processor can do and the system saves: cpuid and xgetbv. */
+static bool has_avx2(void)
+{
+    enum { FMA = 1 << 12, OSXSAVE = 1 << 27, F16C = 1 << 29, AVX2 = 1 << 5 };
+    const unsigned needed = FMA | OSXSAVE | F16C;
+    unsigned a, b, c, d, saved, high;
+
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & needed) != needed)
+        return false;
+    __asm__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
+    if ((saved & 6) != 6) /* the registers' lower and upper halves */
+        return false;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & AVX2);
+}
+#endif
+
 static bool is_supported(enum kernel_form form)
 {
+#ifdef __x86_64__
+    if (form == KERNEL_AVX2)
+        return has_avx2();
+#endif
     return form == KERNEL_PLAIN;
 }
 
