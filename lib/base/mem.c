@@ -13,6 +13,14 @@ void mem_fail_at(uint64_t n)
     fail_countdown = n;
 }
 
+__attribute__((constructor)) static void read_environment(void)
+{
+    const char *text = getenv("ASSAY_FAIL_ALLOC");
+
+    if (text)
+        fail_countdown = strtoull(text, NULL, 10);
+}
+
 static bool is_failing(void)
 {
     return fail_countdown > 0 && --fail_countdown == 0;
