@@ -14,6 +14,9 @@ enum { ROW_CAP = 1 << 24 /* elements of the longest row */ };
 /* Roundings and most defects keep a stage's norm; this much is another scale.
  */
 static const double SCALE_OFF = 0.1;
+/* A row this far away, relative to its norm, is no rounding: f16 and bf16
+ * passes of a whole model stay below. */
+static const double FAR = 0.03;
 #define PREFIX "trace."
 
 /* The part of a model that a stage belongs to, in the order of computing; a
@@ -94,9 +97,24 @@ static int by_order(const void *a, const void *b)
 
 /* Rows that are equal, the first that is not, and the ratio of norms. */
 struct row_count {
-    int64_t rows, equal, first;
+    int64_t rows, equal, first, first_far;
     double norm_ratio;
 };
+
+/* Adds a row's squares; true when it lies farther away than roundings do. */
+static bool add_row(const double *r, const double *c, size_t n,
+                    struct lanes *sq_r, struct lanes *sq_c)
+{
+    struct lanes d = {{0}}, own = {{0}};
+
+    for (size_t i = 0; i < n; i++) {
+        sq_r->at[i % 16] += r[i] * r[i];
+        sq_c->at[i % 16] += c[i] * c[i];
+        own.at[i % 16] += r[i] * r[i];
+        d.at[i % 16] += (c[i] - r[i]) * (c[i] - r[i]);
+    }
+    return sqrt(lanes_fold(&d)) > FAR * sqrt(lanes_fold(&own));
+}
 
 static int count_rows(const struct tensor_source *ref,
                       const struct tensor_source *cand, struct row_count *out,
@@ -115,10 +133,10 @@ static int count_rows(const struct tensor_source *ref,
 
     out->rows = shape_count(shape) / width;
     out->equal = 0;
-    out->first = -1;
+    out->first = out->first_far = -1;
     for (int64_t row = 0; row < out->rows && ret == 0; row++) {
         int64_t at = row * width;
-        bool same;
+        bool same, far;
 
         ret = ref->read(ref, at * (int64_t)size_r, n * size_r, raw_r, err);
         if (ret == 0)
@@ -130,13 +148,12 @@ static int count_rows(const struct tensor_source *ref,
         dtype_to_f64(cand->dtype, raw_c, n, c);
         same = ref->dtype == cand->dtype ? memcmp(raw_r, raw_c, n * size_r) == 0
                                          : memcmp(r, c, n * sizeof(*r)) == 0;
-        for (size_t i = 0; i < n; i++) {
-            sq_r.at[i % 16] += r[i] * r[i];
-            sq_c.at[i % 16] += c[i] * c[i];
-        }
+        far = add_row(r, c, n, &sq_r, &sq_c);
         out->equal += same;
         if (!same && out->first < 0)
             out->first = row;
+        if (far && out->first_far < 0)
+            out->first_far = row;
     }
     out->norm_ratio = sqrt(lanes_fold(&sq_c)) / sqrt(lanes_fold(&sq_r));
     free(raw_r);
@@ -220,12 +237,16 @@ static json_t *stage_json(const char *name, const struct tensor_source *ref,
     json_object_set_new(out, "first_row",
                         good && r->rows.first >= 0 ? json_integer(r->rows.first)
                                                    : json_null());
+    json_object_set_new(out, "first_far_row",
+                        good && r->rows.first_far >= 0
+                            ? json_integer(r->rows.first_far)
+                            : json_null());
     json_object_set_new(out, "reason",
                         good ? json_null() : json_string(r->reason));
     return out;
 }
 
-/* What the first stage that differs tells. */
+/* What the differences of a stage with a far row look like. */
 static const char *hint_for(const char *stage, const struct stage_result *r)
 {
     bool is_text = part_of(stage) == 7;
@@ -242,11 +263,11 @@ static const char *hint_for(const char *stage, const struct stage_result *r)
     if (r->l2.reason[0] == '\0' && fabs(r->rows.norm_ratio - 1) > SCALE_OFF)
         return "its size is another: a scale, or a norm's weight (w or 1 + w), "
                "is suspected";
-    if (is_text && r->rows.first == 1)
-        return "position 0 is equal, later ones are not: the rotary embedding, "
+    if (is_text && r->rows.first_far == 1)
+        return "position 0 is right, later ones are not: the rotary embedding, "
                "or what else depends on position, is suspected";
-    if (is_text && r->rows.first > 1)
-        return "the first positions are equal, later ones are not: a window, a "
+    if (is_text && r->rows.first_far > 1)
+        return "the first positions are right, later ones are not: a window, a "
                "chunk's boundary or a state carried on is suspected";
     if (strcmp(stage, "final_norm") == 0)
         return "only the final norm differs: its weight's convention (w or "
@@ -260,7 +281,7 @@ json_t *stages_compare(const struct capture *reference,
     const char **names;
     size_t count = capture_match(reference, PREFIX "*", &names);
     json_t *out = json_object(), *stages = json_array();
-    const char *first = NULL, *hint = NULL;
+    const char *first = NULL, *suspect = NULL, *hint = NULL;
     int ret = 0;
 
     if (count == 0)
@@ -268,15 +289,17 @@ json_t *stages_compare(const struct capture *reference,
     else
         qsort(names, count, sizeof(*names), by_order);
     for (size_t i = 0; i < count && ret == 0; i++) {
-        struct stage_result r = {.rows.first = -1};
+        struct stage_result r = {.rows = {.first = -1, .first_far = -1}};
         struct tensor_source ref;
 
         ret = measure(reference, candidate, names[i], &ref, &r, err);
         if (ret == 0) {
             json_array_append_new(stages, stage_json(names[i], &ref, &r));
-            if (!first && (r.reason || r.rows.first >= 0)) {
+            if (!first && (r.reason || r.rows.first >= 0))
                 first = names[i] + strlen(PREFIX);
-                hint = r.reason ? NULL : hint_for(first, &r);
+            if (!suspect && (r.reason || r.rows.first_far >= 0)) {
+                suspect = names[i] + strlen(PREFIX);
+                hint = r.reason ? NULL : hint_for(suspect, &r);
             }
         }
         metric_result_release(&r.l2);
@@ -285,6 +308,8 @@ json_t *stages_compare(const struct capture *reference,
     }
     json_object_set_new(out, "stages", stages);
     json_object_set_new(out, "first", first ? json_string(first) : json_null());
+    json_object_set_new(out, "suspect",
+                        suspect ? json_string(suspect) : json_null());
     json_object_set_new(out, "hint", hint ? json_string(hint) : json_null());
     free(names);
     if (ret == 0)
@@ -323,11 +348,16 @@ static void add_value(const json_t *value, struct buf *out)
 void stages_text(const json_t *document, struct buf *out)
 {
     const char *hint = json_string_value(json_object_get(document, "hint"));
+    const char *first = json_string_value(json_object_get(document, "first"));
+    const char *suspect =
+        json_string_value(json_object_get(document, "suspect"));
     size_t i;
     json_t *stage;
 
-    buf_addstr(out, "stage\telements differing\trows equal\trelative L2\t"
-                    "norm ratio\tlargest difference\tfirst row\treason\n");
+    buf_addstr(
+        out,
+        "stage\telements differing\trows equal\trelative L2\t"
+        "norm ratio\tlargest difference\tfirst row\tfirst far row\treason\n");
     json_array_foreach(json_object_get(document, "stages"), i, stage)
     {
         buf_addstr(out, json_string_value(json_object_get(stage, "stage")));
@@ -337,13 +367,18 @@ void stages_text(const json_t *document, struct buf *out)
         add_value(json_object_get(stage, "norm_ratio"), out);
         add_value(json_object_get(stage, "max_abs"), out);
         add_value(json_object_get(stage, "first_row"), out);
+        add_value(json_object_get(stage, "first_far_row"), out);
         add_value(json_object_get(stage, "reason"), out);
         buf_addch(out, '\n');
     }
-    if (json_is_null(json_object_get(document, "first")))
+    if (!first)
         buf_addstr(out, "every stage is equal\n");
+    else if (!suspect)
+        buf_addf(out,
+                 "first to differ: %s; every row of every stage is as near "
+                 "as roundings leave it\n",
+                 first);
     else
-        buf_addf(out, "first to differ: %s%s%s\n",
-                 json_string_value(json_object_get(document, "first")),
-                 hint ? "; " : "", hint ? hint : "");
+        buf_addf(out, "first to differ: %s; first beyond roundings: %s%s%s\n",
+                 first, suspect, hint ? "; " : "", hint ? hint : "");
 }

@@ -12,13 +12,18 @@
  *
  *     {"stages": [{"stage", "shape", "elements", "differing", "rows",
  *                  "rows_equal", "relative_l2", "norm_ratio", "max_abs",
- *                  "first_row", "reason"}],
- *      "first": "layer0.mixer" or null, "hint": null or a sentence}
+ *                  "first_row", "first_far_row", "reason"}],
+ *      "first": "layer0.mixer" or null, "suspect": likewise,
+ *      "hint": null or a sentence}
  *
  * differing counts elements of another value, rows_equal rows that are bitwise
  * equal (by value when the dtypes differ), first_row is the first row that is
- * not, norm_ratio is |c| / |r|: far from 1 where a scale or a norm's weight is
- * read otherwise.  A stage that cannot be compared has the reason and nulls.
+ * not, first_far_row the first that lies farther away than roundings take one:
+ * 3 % of its norm.  norm_ratio is |c| / |r|.  A stage that cannot be compared
+ * has the reason and nulls.
+ *
+ * first is the first stage with any difference, suspect the first with a far
+ * row or a reason; the hint says what its differences look like.
  */
 
 /*
