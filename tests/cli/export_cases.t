@@ -36,10 +36,37 @@ check() { # check FOLDER-OF-CAPTURES PACK CASES PROTOCOL-OPTION...
     one_line "is refused in one line"
 }
 
+# the record: the same bytes wherever the files lie, and every key accounted for
+record() { # record FOLDER CASES-SOURCE
+    mkdir -p "$1"
+    cp -r "$2" "$1/from"
+    "$export" --pack "$1/from/pack" --cases "$1/from/cases.json" --case chart \
+        --out "$1/to/here" 2>"$T/err"
+}
 data=$SHARED/data/bonsai-tiny-a
 [ -d "$data" ] && check "$data/captures" "$data/pack" "$data/cases.json"
 tiny=fixtures/tiny
 [ -f $tiny/cases.json ] && check $tiny/reference $tiny/pack $tiny/cases.json \
     --protocol $tiny/protocol.json
+
+[ -d $tiny ] || tiny=$data
+[ $sets -gt 0 ] && {
+    record "$T/a" $tiny && record "$T/bb/c" $tiny
+    cmp -s "$T/a/to/here/stage.json" "$T/bb/c/to/here/stage.json"
+    ok $? "stage.json names paths by role: two places, the same bytes"
+    is "$(python3 - "$T/a/to/here/stage.json" <<'EOF'
+import json, sys
+record = json.load(open(sys.argv[1]))
+paths = [f["path"] for f in record["inputs"]]
+p = record["record"]["image_processor"]
+print(sorted(x for x in paths if x.startswith("CASES")),
+      "PACK/tokenizer.json" in paths, "PACK/chat_template.jinja" in paths,
+      "PACK/preprocessor_config.json" in paths, "size" in p["keys_read"],
+      "rescale_factor" in p["keys_read"] + p["keys_defaulted"],
+      "image_processor_type" in p["keys_ignored"], p["library"])
+EOF
+)" "['CASES/cases.json', 'CASES/images/chart.png'] True True True True True True pillow 12.3" \
+        "it holds what was read, and every preprocessor key read, defaulted or ignored"
+}
 [ $sets -gt 0 ] || skip_all "neither bonsai-tiny-a nor fixtures/tiny is there"
 done_testing

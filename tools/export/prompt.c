@@ -13,7 +13,8 @@ struct tokenizer *prompt_tokenizer(const char *pack,
                                    const struct protocol *protocol,
                                    struct err *err)
 {
-    struct tokenizer_options options = {TOKENIZER_UNSAID};
+    struct tokenizer_options options = {TOKENIZER_UNSAID,
+                                        protocol->transformers};
 
     if (tokenizer_rule_parse(protocol->tokenizer, &options.rule, err))
         return NULL;
