@@ -121,10 +121,16 @@ install: build man
 	    install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page \
 	        || exit 1; done
 
+# A pack of a real model's shape with random weights, and one text case.
+synth: $O/synth/$(or $(SIZE),2)/pack
+$O/synth/%/pack:
+	@mkdir -p $(@D)
+	$(PYTHON) pipelines/synth.py --size $* --out $@ --inputs $(@D)/inputs
+
 clean:
 	rm -rf build
 FORCE:
-.PHONY: all build tests check check-layers check-headers man qualify audit \
+.PHONY: all build tests check check-layers check-headers man qualify audit synth \
         install clean FORCE
 .SECONDARY:
 

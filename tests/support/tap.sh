@@ -30,16 +30,16 @@ is() { # is GOT WANTED NAME
 }
 # runs STATUS NAME COMMAND...: stdout and stderr go to $T/out and $T/err
 runs() {
-    want=$1
-    name=$2
+    tap_want=$1
+    tap_name=$2
     shift 2
     "$@" >"$T/out" 2>"$T/err" </dev/null
-    got=$?
-    if [ $got = "$want" ]; then
-        ok 0 "$name"
+    tap_got=$?
+    if [ $tap_got = "$tap_want" ]; then
+        ok 0 "$tap_name"
     else
-        ok 1 "$name"
-        echo "#   status $got, wanted $want"
+        ok 1 "$tap_name"
+        echo "#   status $tap_got, wanted $tap_want"
         sed 's/^/#   stderr: /' "$T/err" | head -5
     fi
 }
