@@ -1,0 +1,111 @@
+#!/bin/sh
+# audit: whatever is changed in a run, and sealed again, contradicts something.
+. tests/support/tap.sh
+export ASSAY_BIN="$BIN"
+tiny=fixtures/tiny
+receipt=$(bin receipt)
+python3 tests/support/plant.py only $tiny/cases.json chart "$T/cases.json"
+cp -R "$tiny/images" "$T/"
+runs 0 "a run" pipelines/qualify "ROOT=$T/root" ADJUDICATE=0 "CASES=$T/cases.json" RUN=good
+good=$T/root/runs/tiny/good
+run=$T/run
+data=$run/data
+fresh() {
+    rm -rf "$run"
+    cp -R "$good" "$run"
+}
+seal() {
+    rm -f "$run"/*.txt
+    "$receipt" seal "$run" 2>/dev/null
+}
+contradicts() { # contradicts NAME TEXT...: after sealing again
+    seal
+    name=$1
+    shift
+    runs 1 "$name" "$receipt" audit "$run"
+    for text in "$@"; do
+        grep -qF -- "$text" "$T/out"
+        ok $? "$name: '$text'"
+    done
+    is "$(tail -n 1 "$T/out")" "audit: contradicted" "$name: the last line says so"
+    fresh
+}
+fresh
+runs 0 "a copy proves the same" "$receipt" audit "$run"
+seal
+cmp -s "$run/tagmanifest-sha256.txt" "$good/tagmanifest-sha256.txt"
+ok $? "sealing again gives the same bag"
+
+python3 tests/support/plant.py add "$data/forward/chart" logits 0.125
+contradicts "other logits" "forward/chart/outputs.safetensors: its stage wrote SHA-256" \
+    "input RUN/forward/chart/outputs.safetensors had SHA-256"
+python3 tests/support/plant.py flip-id "$data/reference/chart"
+contradicts "another reference" "compare/summary.json: made again from the tensors, it is other bytes"
+sed -i 's/"margin"/"spare"/' "$data/compare/chart.json"
+contradicts "an edited verdict" "compare/chart.json: made again from the tensors, it is other bytes"
+echo '<!-- -->' >>"$data/compare/report.html"
+contradicts "an edited report" "compare/report.html: made again"
+sed -i 's/0.01}/0.5}/; s/0.01,/0.5,/' "$data/inputs/gates.json"
+contradicts "E11: limits raised afterwards" "ran with gates.json of SHA-256" "compare/summary.json: made again"
+sed -i 's/"max_new_tokens": 64/"max_new_tokens": 32/' "$data/inputs/protocol.json"
+contradicts "another protocol" "ran with protocol.json of SHA-256"
+rm -r "$data/forward/chart"
+contradicts "a stage removed" "forward/chart/stage.json: missing"
+cp -R "$data/export/chart" "$data/export/more"
+contradicts "a case that nobody declared" "export/more/inputs.safetensors: of no declared case"
+printf x >"$data/export/chart/more.txt"
+contradicts "a file that no stage wrote" "export/chart/more.txt: no output of its stage"
+sed -i '0,/"sha256": "./s//"sha256": "0/' "$data/executables.json"
+contradicts "another executable listed" "executables.json: not what the stage records name"
+sed -i '0,/"sha256": "../s//"sha256": "00/' "$data/forward/chart/stage.json"
+contradicts "another build in a stage record" "executables.json: not what the stage records name" \
+    "input RUN/forward/chart/stage.json had SHA-256"
+sed -i 's/"name": "assay-export"/"name": "export-assay"/' "$data/export/chart/stage.json"
+contradicts "another program in a stage record" "made by 'export-assay', not assay-export"
+sed -i 's/"RUN\/source\/stage.json"/"RUN\/source\/other.json"/' "$data/export/chart/stage.json"
+contradicts "a chain that is cut" "does not follow RUN/source/stage.json" "input RUN/source/other.json is not in the evidence"
+sed -i 's/"verdict": "same"/"verdict": "differs"/' "$data/source/verify-before.json"
+contradicts "another conclusion of verify" "source/verify-before.json: does not follow from what it found"
+python3 - "$data/source/verify-after.json" <<'E'
+import json, sys
+with open(sys.argv[1]) as f:
+    d = json.load(f)
+d["verdict"] = d["files"][0]["verdict"] = "differs"
+d["files"][0]["found"]["sha256"] = "0" * 64
+with open(sys.argv[1], "w") as f:
+    f.write(json.dumps(d, indent=2) + "\n")
+E
+contradicts "a pack that changed under the run" "after the run: 'chat_template.jinja' is differs"
+sed -i '0,/"sha256": "./s//"sha256": "0/' "$data/source/receipt.json"
+contradicts "another receipt" "before the run: 'chat_template.jinja' is differs"
+printf x >>"$data/inputs/images/chart.png"
+contradicts "another image" "case 'chart'"
+rm "$data/compare/chart.json"
+contradicts "a verdict removed" "compare/chart.json: missing"
+echo nonsense >"$data/compare/stage.json"
+contradicts "a record that is no JSON" "compare/stage.json"
+truncate -s 100 "$data/reference/chart/inputs.safetensors"
+contradicts "a reference cut short" "contradicted      every gate's verdict follows from the tensors"
+rm "$data/inputs/cases.json"
+contradicts "no cases" "inputs/cases.json: missing"
+# not sealed again: the bag alone tells
+printf x >>"$data/compare/report.md"
+runs 1 "a file changed under the seal" "$receipt" audit "$run"
+grep -qF "data/compare/report.md: its SHA-256 is" "$T/out"
+ok $? "is named"
+fresh
+rm "$data/compare/report.md"
+ln -s /etc/hostname "$data/compare/report.md"
+runs 1 "a link in the evidence" "$receipt" audit "$run"
+grep -qF "neither a file nor a folder" "$T/out"
+ok $? "is named"
+# A run whose verdict is no: consistent evidence of a failure is proved.
+mkdir -p "$T/bad/chart"
+cp "$good/data/export/chart/inputs.safetensors" "$good/data/forward/chart/outputs.safetensors" "$T/bad/chart/"
+python3 tests/support/plant.py constant "$T/bad/chart"
+runs 1 "a run that fails" pipelines/qualify "ROOT=$T/root" ADJUDICATE=0 "CASES=$T/cases.json" RUN=bad \
+    "CANDIDATE=$T/bad" "CANDIDATE_EXE=$receipt"
+runs 0 "its evidence is proved" "$receipt" audit "$T/root/runs/tiny/bad"
+grep -q "the run's verdict: fail" "$T/out"
+ok $? "and its verdict is fail"
+done_testing
