@@ -161,6 +161,8 @@ void report_sentence(const json_t *gate, struct buf *out)
     if (!reason[0] && has_value && limit_of(gate, &relation)) {
         buf_addstr(out, ", limit ");
         report_limit(gate, out);
+        buf_addstr(out, ", margin ");
+        report_number(json_object_get(gate, "margin"), out);
     }
     add_worst(gate, out);
     if (explanation[0])
