@@ -111,6 +111,12 @@ qualify: build
 audit: build
 	@$O/assay-receipt audit '$(RUN)'
 
+# Records upstream (SIZE=, PACK=, ROOT= ... as above, TRACE=, CALIBRATE=) with
+# the Python environment at VENV, which is made when there is none.
+reference:
+	@pipelines/reference/run $(foreach v,SIZE ROOT PACK RECEIPT CASES PROTOCOL \
+	    TRACE CALIBRATE VENV PYTHON,$(if $($v),$v='$($v)'))
+
 install: build man
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/assay
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
@@ -131,7 +137,7 @@ clean:
 	rm -rf build
 FORCE:
 .PHONY: all build tests check check-layers check-headers man qualify audit synth \
-        install clean FORCE
+        reference install clean FORCE
 .SECONDARY:
 
 endif

@@ -12,13 +12,15 @@ class CaseError(Exception):
     """A case or protocol that cannot be recorded; says why."""
 
 
-def read_cases(path):
+def read_cases(path, protocol):
     """The cases of a file, a bare list or {"cases": [...]}; each gets
-    `image_paths`, whose bytes are those that were frozen."""
+    `image_paths`, whose bytes are those that were frozen, and without a budget
+    of its own the protocol's."""
     path = Path(path)
     document = json.loads(path.read_text())
     cases = document["cases"] if isinstance(document, dict) else document
     for case in cases:
+        case.setdefault("max_new_tokens", protocol["max_new_tokens"])
         case["image_paths"] = []
         for image in case.get("images", []):
             file = path.parent / image["file"]

@@ -41,9 +41,11 @@ def render(processor, case, protocol):
     """The prompt's text, one image token an image."""
     _freeze_clock(case.get("now", protocol.get("now")))
     extra = {key: value for key, value in case.items() if key not in OWN_KEYS}
+    if "thinking" in case:
+        extra["enable_thinking"] = case["thinking"]
     return processor.tokenizer.apply_chat_template(
         case["messages"], tokenize=False, add_generation_prompt=True,
-        enable_thinking=case["thinking"], **extra, **case.get("template", {}))
+        **extra, **case.get("template", {}))
 
 
 def prepare(processor, model, case, protocol):

@@ -52,12 +52,17 @@ def record(pack, upstream=None):
                       for path in files_of(pack)]}
 
 
-def verify(receipt_path, pack):
-    """Raises ReceiptError with a line for each difference."""
+def verify(receipt_path, pack, revision=None):
+    """Raises ReceiptError with a line for each difference.  With a revision
+    given, the receipt must be of that one."""
     try:
         receipt = json.loads(Path(receipt_path).read_text())
         if receipt["format"] != FORMAT:
             raise ReceiptError(f"{receipt_path}: format is not {FORMAT}")
+        upstream = (receipt.get("upstream") or {}).get("revision")
+        if revision and upstream != revision:
+            raise ReceiptError(f"{receipt_path}: of revision {upstream}, "
+                               f"expected {revision}")
         listed = {entry["path"]: entry for entry in receipt["files"]}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ReceiptError(f"{receipt_path}: cannot be read as a receipt "

@@ -10,13 +10,14 @@ for the cases named by --trace, trace-f16.safetensors; and DIR/record.json (or t
 file named by --record).
 The continuation is the greedy one of the f16 run; f32 follows it.
 
-    record.py ... --out DIR --order reversed|f64 --along REFERENCE [--local]
+    record.py ... --out DIR --order reversed|f64 --along REFERENCE
+              [--local] [--stages GLOB]
 
 runs f16 along the continuations of a recorded REFERENCE with another order of
 summation (sums.py), to show how far two correct references lie apart.  With
 --local each stage starts from REFERENCE's trace instead, and only the traces
-are written.  --calibrate does this for both orders and puts the distances into
-record.json.
+are written, of those stages that GLOB matches.  --calibrate does this for both
+orders and puts the distances into record.json.
 
 The pack is verified against its receipt before anything runs.  DIR appears
 when it is complete and is never overwritten.
@@ -75,6 +76,8 @@ def options():
     parser.add_argument("--order", choices=sums.ORDERS, default="normal")
     parser.add_argument("--along", metavar="REFERENCE")
     parser.add_argument("--local", action="store_true")
+    parser.add_argument("--stages", metavar="GLOB", default="*")
+    parser.add_argument("--revision", help="the receipt must be of this one")
     return parser.parse_args()
 
 
@@ -88,7 +91,7 @@ def run_case(options, model, case, inputs, protocol, ends, precision, forced):
     with Stages(model, feed) as stages:
         tensors = capture.run(model, inputs, protocol, case["max_new_tokens"],
                               ends, forced, stages)
-    return tensors, stages.trace()
+    return tensors, stages.trace(options.stages)
 
 
 def record_f16(options, cases, protocol, out):
@@ -193,9 +196,13 @@ def main():
         return 5
     part = out.with_name(f".{out.name}.part{os.getpid()}")
     try:
-        receipt.verify(o.receipt, o.pack)
+        receipt.verify(o.receipt, o.pack, o.revision)
         pack.read_config(o.pack)
-        cases, protocol = read_cases(o.cases), read_protocol(o.protocol)
+        protocol = read_protocol(o.protocol)
+        cases = read_cases(o.cases, protocol)
+        unknown = set(o.trace) - {case["name"] for case in cases}
+        if unknown:
+            raise CaseError(f"{o.cases}: no case '{min(unknown)}' to trace")
         if o.local:
             cases = [case for case in cases if case["name"] in o.trace]
         part.mkdir(parents=True)

@@ -10,6 +10,8 @@ A stage's name is `trace.NAME`:
     vision.blockN.attn vision.blockN.out vision.merger
 """
 
+import fnmatch
+
 import mlx.core as mx
 import numpy as np
 
@@ -71,7 +73,8 @@ class Stages:
         rows = self.feed["trace." + name][first:self.used[name]]
         return mx.array(rows).reshape(value.shape)
 
-    def trace(self):
-        """All stages as tensors."""
+    def trace(self, glob="*"):
+        """The stages whose names match, as tensors."""
         return {"trace." + name: np.concatenate(parts)
-                for name, parts in self.rows.items()}
+                for name, parts in self.rows.items()
+                if fnmatch.fnmatchcase(name, glob)}
