@@ -34,6 +34,7 @@ static const char *const ignored[] = {
     "pad_size",
     "size_divisor",
     "auto_map",
+    "default_to_square",
 };
 
 static void note(const char **list, const char *name)
@@ -113,11 +114,11 @@ static int take_limits(struct image_processor *p, json_t *all, struct err *err)
                           : strcmp(key, "longest_edge") == 0 ? &p->max_pixels
                                                              : NULL;
 
+            if (json_is_null(value))
+                continue;
             if (!to)
                 return err_set(err, ERR_UNSUPPORTED, "'size' has a key '%s'",
                                key);
-            if (json_is_null(value))
-                continue;
             if (json_get_int(size, key, to, err))
                 return err_in(err, "'size'");
             if (*to < 1)

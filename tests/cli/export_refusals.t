@@ -152,6 +152,30 @@ fresh
 echo '{"image_library": "torchvision 0.20"}' >"$T/w/protocol.json"
 refused 4 "image library 'torchvision 0.20': known are pillow 5.0 to 12.3 and 13.0" \
     "another image library"
+# every JSON file alike
+spoil() { # FILE dup|bom|deep
+    python3 - "$T/w/$1" "$2" <<'EOF'
+import re, sys
+path, kind = sys.argv[1:]
+text = open(path, "rb").read()
+at = text.index(b"{") + 1
+key = re.search(rb'"[^"]+"\s*:', text).group(0)
+text = {"dup": text[:at] + key + b'"1.0",' + text[at:],
+        "bom": b"\xef\xbb\xbf" + text,
+        "deep": text[:at] + b'"zz":' + b"[" * 65 + b"]" * 65 + b"," + text[at:]}[kind]
+open(path, "wb").write(text)
+EOF
+}
+for file in config preprocessor_config tokenizer tokenizer_config; do
+    for kind in dup:twice:duplicate bom:byte.order.mark deep:deeper.than.64; do
+        fresh
+        spoil "pack/$file.json" "${kind%%:*}"
+        runs 3 "$file.json: ${kind%%:*}" run
+        grep -qE "/$file.json: .*($(echo "${kind#*:}" | tr : '|'))" "$T/err"
+        ok $? "$file.json: ${kind%%:*} is named"
+        one_line "$file.json: ${kind%%:*} in one line"
+    done
+done
 fresh
 edit cases.json 0 '{"name": "x"}' 2>/dev/null || echo '[{"name": "x"}]' >"$T/w/cases.json"
 refused 3 "cases.json: case 'x': no 'messages'" "a case without messages"

@@ -49,6 +49,30 @@ static void test_published_form(void)
        "the lists say what became of each key");
 }
 
+/* Some published files hold every key there is, most of them null. */
+static void test_saved_form(void)
+{
+    struct image_processor p;
+    struct err err = ERR_INIT;
+
+    put(file,
+        "{\"crop_size\":null,\"data_format\":\"channels_first\","
+        "\"default_to_square\":true,\"device\":null,\"disable_grouping\":"
+        "null,\"do_center_crop\":null,\"do_convert_rgb\":true,"
+        "\"do_normalize\":true,\"do_pad\":null,\"do_rescale\":true,"
+        "\"do_resize\":true,\"image_processor_type\":"
+        "\"Qwen2VLImageProcessorFast\",\"input_data_format\":null,"
+        "\"max_pixels\":null,\"min_pixels\":null,\"pad_size\":null,"
+        "\"resample\":3,\"rescale_factor\":0.00392156862745098,"
+        "\"return_tensors\":null,\"size\":{\"height\":null,\"longest_edge\":"
+        "4096,\"shortest_edge\":1024}}");
+    if (!ok(image_processor_load(folder, &p, &err) == 0 &&
+                p.min_pixels == 1024 && p.max_pixels == 4096 &&
+                p.factor == (float)(1 / 255.0),
+            "a file that holds every key"))
+        diag("%s", err.text);
+}
+
 static void test_defaults_and_overrides(void)
 {
     struct image_processor p;
@@ -147,6 +171,7 @@ int main(void)
     file = xasprintf("%s/preprocessor_config.json", folder);
     over = xasprintf("%s/processor_config.json", folder);
     test_published_form();
+    test_saved_form();
     test_defaults_and_overrides();
     test_refusals();
     test_sizes();
