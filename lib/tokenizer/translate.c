@@ -105,6 +105,17 @@ static void set_intersect(struct set *s, struct set *other)
     set_negate(s);
 }
 
+/* What cannot be written must not be in either side of a class. */
+static void set_drop_surrogates(struct set *s)
+{
+    struct set characters = {0};
+
+    set_add(&characters, 0, 0xd7ff);
+    set_add(&characters, 0xe000, LAST);
+    set_intersect(s, &characters);
+    set_release(&characters);
+}
+
 static void set_add_table(struct set *s, const struct unicode_range *r,
                           size_t count)
 {
@@ -212,9 +223,10 @@ static void write_set(struct buf *out, struct set *s)
     struct set outside = {0}, rest[2] = {{0}, {0}};
     uint32_t mask[2];
 
-    set_tidy(s);
     set_add_set(&outside, s);
     set_negate(&outside);
+    set_drop_surrogates(s);
+    set_drop_surrogates(&outside);
     if (s->count == 0) {
         buf_addstr(out, "(?!)");
     } else if (outside.count == 0) {
