@@ -23,7 +23,7 @@ enum protocol_tail {
 };
 
 struct protocol {
-    int64_t context;           /* most tokens of prompt and answer; 0: any */
+    int64_t context;           /* most tokens of a prompt; 0: any */
     int64_t prefill_chunk;     /* 512 */
     enum protocol_tail tail;   /* all */
     int64_t max_new_tokens;    /* 64 */
