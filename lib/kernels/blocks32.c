@@ -1,0 +1,90 @@
+/* Products of bf16 with bf16 in the written order blocks32. */
+#include "kernels/blocks32.h"
+
+#include "base/bug.h"
+#include "kernels/kernels_internal.h"
+#include "kernels/threads.h"
+
+#include <float.h>
+
+enum { BLOCK = 32, GRAIN = 16 };
+
+static float flush(float x)
+{
+    return fabsf(x) < FLT_MIN ? copysignf(0, x) : x;
+}
+
+/*
+ * fma with a subnormal result flushed.  Whether it is subnormal is asked of the
+ * result rounded to 24 bits, so one that became the least normal number only by
+ * the coarser rounding of subnormals is flushed too.
+ */
+static float fma_flushed(float a, float b, float c)
+{
+    float y = fmaf(a, b, c);
+
+    if (fabsf(y) == FLT_MIN &&
+        fabsf(fmaf(a * 0x1p64f, b, c * 0x1p64f)) < FLT_MIN * 0x1p64f)
+        return copysignf(0, y);
+    return flush(y);
+}
+
+float blocks32_dot(const float *a, int64_t a_step, const float *b,
+                   int64_t b_step, int64_t n)
+{
+    float y = 0;
+
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        int64_t end = n - at < BLOCK ? n : at + BLOCK;
+        float pair[2] = {0, 0};
+
+        for (int64_t i = at; i < end; i++)
+            pair[i % 2] = fma_flushed(flush(a[i * a_step]),
+                                      flush(b[i * b_step]), pair[i % 2]);
+        y = flush(y + flush(pair[0] + pair[1]));
+    }
+    return y;
+}
+
+struct job {
+    float *y;
+    const float *x, *bias;
+    const struct dense_weight *w;
+    int64_t rows, chunk;
+};
+
+static void piece(void *ctx, int64_t first, int64_t end)
+{
+    const struct job *job = ctx;
+    const struct dense_weight *w = job->w;
+    const int64_t first_chunk = w->in < job->chunk ? w->in : job->chunk;
+    float *decoded =
+        threads_scratch(SCRATCH_PIECE, (size_t)w->in * sizeof(*decoded) + 1);
+
+    for (int64_t o = first; o < end; o++) {
+        dtype_to_f32(w->dtype, (const uint16_t *)w->data + o * w->in,
+                     (size_t)w->in, decoded);
+        for (int64_t t = 0; t < job->rows; t++) {
+            const float *x = job->x + t * w->in;
+            float y = blocks32_dot(x, 1, decoded, 1, first_chunk);
+
+            for (int64_t k = first_chunk; k < w->in; k += job->chunk) {
+                int64_t n = w->in - k < job->chunk ? w->in - k : job->chunk;
+
+                y = flush(y + blocks32_dot(x + k, 1, decoded + k, 1, n));
+            }
+            if (job->bias)
+                y += job->bias[o];
+            job->y[t * w->out + o] = canonical_f32(y);
+        }
+    }
+}
+
+void blocks32_matmul(float *y, const float *x, const struct dense_weight *w,
+                     const float *bias, int64_t rows, int64_t chunk)
+{
+    struct job job = {y, x, bias, w, rows, chunk ? chunk : w->in};
+
+    BUG_ON(w->dtype != DTYPE_BF16 || rows < 0 || chunk < 0 || chunk % BLOCK);
+    threads_for(w->out, GRAIN, piece, &job);
+}

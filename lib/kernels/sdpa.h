@@ -1,0 +1,48 @@
+#ifndef KERNELS_SDPA_H
+#define KERNELS_SDPA_H
+
+#include <stdint.h>
+
+/*
+ * Scaled dot product attention as PyTorch's CPU backend computes it, over keys
+ * 0, 1, 2 ... of one sequence.  Query head h reads key/value head
+ * h / (heads / kv_heads).
+ *
+ * SDPA_MATH, in f32 (or double), the backend's separate operations:
+ *     s = (q sqrt(scale)) . (k sqrt(scale)); p = softmax(s) (softmax.h);
+ *     y = sum of p v.  Sums are chain128 over the keys a row sees, from the
+ *     first of them.
+ * SDPA_FLASH and SDPA_FLASH_EXACT, the fused kernel on bf16 operands
+ * (minimax-m2.md 9): keys in blocks of 512 from key 0, running maximum m (from
+ *     -infinity), sum l and accumulator O; a block gives
+ *     s = (q . k) scale; m' = max(m, max s); r = exp(m - m');
+ *     p = fexp(s - m'); l = l r + sum of p (lanes16); O = O r + bf(p) v;
+ *     m = m'; at the end y = O (1 / l).  Products are blocks32; fexp is the
+ *     cubic that PyTorch uses with AVX2 or AVX-512 (flash_exp), or exp.
+ *
+ * y is not rounded.  There is no flash in double.
+ */
+enum sdpa_kind { SDPA_MATH, SDPA_FLASH, SDPA_FLASH_EXACT };
+
+struct sdpa {
+    enum sdpa_kind kind;
+    int64_t heads, kv_heads;    /* heads is a multiple of kv_heads */
+    int64_t key_dim, value_dim; /* of a head of q and k, of v and y */
+    double scale;
+    const unsigned char *visible; /* [rows, keys], 0: not seen; NULL: causal,
+                                     row t sees the first keys - rows + 1 + t */
+};
+
+/*
+ * q [rows, heads, key_dim], k [keys, kv_heads, key_dim], v [keys, kv_heads,
+ * value_dim], y [rows, heads, value_dim].  keys >= rows >= 1; every row sees a
+ * key.  Rows and heads are divided among the threads.
+ */
+void sdpa(float *y, const float *q, const float *k, const float *v,
+          const struct sdpa *how, int64_t rows, int64_t keys);
+void sdpa_f64(double *y, const double *q, const double *k, const double *v,
+              const struct sdpa *how, int64_t rows, int64_t keys);
+
+/* The cubic fast exponential of x <= 0; 0 below -87.33654. */
+float flash_exp(float x);
+#endif
