@@ -1,0 +1,77 @@
+#ifndef LEDGER_CONFIG_H
+#define LEDGER_CONFIG_H
+
+#include "base/err.h"
+#include "json/json.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * A model's config.json, and what became of each of its keys: read, defaulted
+ * (absent, or null), without effect on what is computed, or unread.  An unread
+ * key may change the model, so config_finish() refuses it.
+ *
+ *     struct config *c = config_open(path, err);
+ *     const struct section *s = config_root(c);
+ *     config_count(s, "hidden_size", 3072, &hidden, err)
+ *     config_expect_text(s, "hidden_act", "silu", err)
+ *     config_ignore(s, (const char *[]){"use_mtp", NULL});
+ *     config_finish(c, err)
+ *
+ * `keys` may name alternatives, "num_local_experts|num_experts": all that are
+ * there must agree.  Errors name the file and the key.
+ */
+struct config;
+struct section; /* an object of it: the root, or one below */
+
+struct config *config_open(const char *path, struct err *err);
+void config_close(struct config *c); /* NULL is fine */
+
+const struct section *config_root(struct config *c);
+
+/* The object under a key into *out, NULL when it is absent or null. */
+int config_section(const struct section *s, const char *key,
+                   const struct section **out, struct err *err);
+
+/* Present and not null?  Marks nothing. */
+bool config_has(const struct section *s, const char *key);
+
+/* The value, or the fallback.  A count is 1 to 2^24; with a fallback below 0
+ * (of a real: NaN) the key must be there. */
+int config_count(const struct section *s, const char *keys, int64_t fallback,
+                 int64_t *out, struct err *err);
+int config_real(const struct section *s, const char *keys, double fallback,
+                double *out, struct err *err);
+int config_flag(const struct section *s, const char *keys, bool fallback,
+                bool *out, struct err *err);
+int config_text(const struct section *s, const char *keys, const char *fallback,
+                const char **out, struct err *err); /* fallback may be NULL */
+
+/* The value itself, read, or NULL; for lists and the like. */
+const json_t *config_value(const struct section *s, const char *key);
+
+/* Absent, or this value; any other is ERR_UNSUPPORTED. */
+int config_expect_text(const struct section *s, const char *keys,
+                       const char *value, struct err *err);
+int config_expect_flag(const struct section *s, const char *keys, bool value,
+                       struct err *err);
+
+/* Keys that do not change what is computed; a NULL ends the list. */
+void config_ignore(const struct section *s, const char *const *keys);
+
+/* Those that any checkpoint may have: architectures, dtype, token ids ... */
+void config_ignore_common(const struct section *s);
+
+/* "config.json: 'rope_type' ": the start of a refusal of a read value. */
+int config_refuse(const struct section *s, const char *key, struct err *err,
+                  const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Refuses the first key that nobody asked for, by name (ERR_UNSUPPORTED). */
+int config_finish(struct config *c, struct err *err);
+
+/* [{"key": "text_config.hidden_size", "state": "read", "value": 64}, ...], in
+ * the order of the calls; a new reference. */
+json_t *config_ledger(const struct config *c);
+#endif
