@@ -4,12 +4,14 @@
 #include "base/bug.h"
 #include "base/path.h"
 #include "models/bonsai.h"
+#include "models/minimax_m2.h"
 #include "json/json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const struct model_family *const families[] = {&bonsai_family};
+static const struct model_family *const families[] = {
+    &bonsai_family, &minimax_m2_family};
 
 int64_t regime_call_rows(const struct regime *regime, const struct sequence *s,
                          int64_t row)
@@ -85,6 +87,15 @@ int model_forward(struct model *m, const struct forward_options *o,
                   const struct model_tap *tap, struct err *err)
 {
     return m->family->forward(m, o, s, count, tap, err);
+}
+
+json_t *model_ledger(const struct model *m, struct err *err)
+{
+    if (m->family->ledger)
+        return m->family->ledger(m, err);
+    err_set(err, ERR_UNSUPPORTED, "model_type '%s' keeps no ledger",
+            m->family->model_type);
+    return NULL;
 }
 
 int model_begin(struct model *m, const struct forward_options *o,

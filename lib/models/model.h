@@ -2,6 +2,7 @@
 #define MODELS_MODEL_H
 
 #include "base/err.h"
+#include "json/json.h"
 #include "models/tensor_ops.h"
 
 #include <stdbool.h>
@@ -77,9 +78,10 @@ typedef int stage_visitor(void *ctx, const struct stage_shape *shape,
 
 struct forward_options {
     enum precision precision;
-    enum sums sums;
     struct regime regime;
     int64_t chunk; /* rows worked on at once; changes no bit */
+    bool is_states_only; /* no logits, where a family can leave them out */
+    bool is_flash_exact; /* PyTorch's fused attention with the exact exp */
 };
 
 struct model;
@@ -104,6 +106,7 @@ struct model_family {
                  const struct model_tap *tap, struct err *err);
     int (*step)(struct model *m, int64_t token, const struct model_tap *tap,
                 struct err *err);
+    json_t *(*ledger)(const struct model *m, struct err *err); /* or NULL */
 };
 
 /* Every model begins with its family. */
@@ -140,6 +143,13 @@ int model_stages(const struct model *m, const struct forward_options *o,
 int model_forward(struct model *m, const struct forward_options *o,
                   const struct sequence *s, int64_t count,
                   const struct model_tap *tap, struct err *err);
+
+/*
+ * Which configuration keys and which tensors were used, and how: {"config":
+ * [...], "weights": [...]} (ledger/config.h, models/checkpoint.h).  A new
+ * reference; NULL with ERR_UNSUPPORTED when the family keeps no ledger.
+ */
+json_t *model_ledger(const struct model *m, struct err *err);
 
 /*
  * Generation with caches: model_begin() computes the prompt, at most `capacity`

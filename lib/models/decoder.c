@@ -1,0 +1,371 @@
+/* What decoder-only text families have in common: the pass over the layers. */
+#include "models/decoder.h"
+
+#include "base/bug.h"
+#include "models/eager_ops.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char EMBED[] = "model.embed_tokens.weight";
+static const char HEAD[] = "lm_head.weight";
+enum { HEAD_ROWS = 4096, PIECES = 4096 };
+
+static struct decoder *decoder_of(struct model *m)
+{
+    return (struct decoder *)m;
+}
+
+static const struct decoder *const_decoder(const struct model *m)
+{
+    return (const struct decoder *)m;
+}
+
+int64_t decoder_first(const struct decoder_pass *p, int64_t i)
+{
+    int64_t first = 0;
+
+    for (int64_t k = 0; k < i; k++)
+        first += p->sequences[k].rows;
+    return first;
+}
+
+struct act decoder_rows(const struct decoder_pass *p, const struct act *x,
+                        int64_t i)
+{
+    return act_rows(x, decoder_first(p, i), p->sequences[i].rows);
+}
+
+/* ---- opening ---- */
+
+static const char *head_name(const struct decoder *d)
+{
+    return d->is_tied ? EMBED : HEAD;
+}
+
+int decoder_expect(struct decoder *d, struct err *err)
+{
+    struct part p = PART_INIT;
+    struct dense_weight ignored;
+    int ret;
+
+    part_dense(&p, &ignored, d->vocab, d->hidden, "%s", EMBED);
+    if (!d->is_tied && checkpoint_has(d->weights, "%s", HEAD))
+        part_dense(&p, &ignored, d->vocab, d->hidden, "%s", HEAD);
+    ret = checkpoint_expect(d->weights, &p, err);
+    part_release(&p);
+    if (ret)
+        return -1;
+    checkpoint_skip(d->weights, HEAD); /* a copy beside a tied one */
+    return checkpoint_finish(d->weights, err);
+}
+
+void decoder_close(struct model *m)
+{
+    struct decoder *d = decoder_of(m);
+
+    if (!d)
+        return;
+    if (d->hooks->release)
+        d->hooks->release(d);
+    checkpoint_close(d->weights);
+    config_close(d->config);
+    free(d);
+}
+
+/* ---- taps ---- */
+
+static int tap(const struct decoder_pass *p, int64_t sequence, const char *name,
+               int64_t column, const struct act *values, struct err *err)
+{
+    struct tap_piece piece = {.sequence = sequence,
+                              .name = name,
+                              .column = column,
+                              .values = *values};
+
+    return p->tap->piece(p->tap->ctx, &piece, err);
+}
+
+static int tap_all(const struct decoder_pass *p, const char *name,
+                   const struct act *x, struct err *err)
+{
+    for (int64_t i = 0; i < p->count; i++) {
+        struct act rows = decoder_rows(p, x, i);
+
+        if (tap(p, i, name, 0, &rows, err))
+            return -1;
+    }
+    return 0;
+}
+
+static const char *layer_stage(char out[96], int64_t layer, const char *name)
+{
+    snprintf(out, 96, "trace.layer%lld.%s", (long long)layer, name);
+    return out;
+}
+
+int decoder_tap(const struct decoder_pass *p, int64_t layer, const char *name,
+                const struct act *x, struct err *err)
+{
+    char stage[96];
+
+    return tap_all(p, layer_stage(stage, layer, name), x, err);
+}
+
+int decoder_stages(const struct model *m, const struct forward_options *o,
+                   const struct sequence *s, stage_visitor *visit, void *ctx,
+                   struct err *err)
+{
+    const struct decoder *d = const_decoder(m);
+    enum dtype t = ops_compute(o->precision);
+    struct decoder_stage parts[DECODER_STAGES];
+    int64_t exported = sequence_exported(s);
+    struct stage_shape ends[] = {
+        {"trace.final_norm", s->rows, d->hidden, t},
+        {"hidden_states", exported, d->hidden, t},
+        {"logits", exported, d->vocab, t},
+    };
+    struct stage_shape start = {"trace.input_embeds", s->rows, d->hidden, t};
+    size_t last = sizeof(ends) / sizeof(ends[0]) - o->is_states_only;
+    char name[96];
+
+    if (visit(ctx, &start, err))
+        return -1;
+    for (int64_t i = 0; i < d->layers; i++) {
+        size_t n = d->hooks->stages(d, i, parts);
+
+        BUG_ON(n > DECODER_STAGES);
+        for (size_t k = 0; k < n; k++) {
+            struct stage_shape shape = {
+                layer_stage(name, i, parts[k].name), s->rows, parts[k].cols,
+                ops_dtype(o->precision, parts[k].is_f32 ? DTYPE_F32 : t)};
+
+            if (visit(ctx, &shape, err))
+                return -1;
+        }
+    }
+    for (size_t i = 0; i < last; i++)
+        if (visit(ctx, &ends[i], err))
+            return -1;
+    return 0;
+}
+
+/* ---- the pass ---- */
+
+static int embed(struct decoder_pass *p, const struct act *x, struct err *err)
+{
+    struct decoder *d = p->decoder;
+    struct ops *o = &p->ops;
+    size_t mark = ops_mark(o);
+    struct act rows =
+        d->hooks->spread ? ops_new(o, p->rows, d->hidden, x->dtype) : *x;
+
+    for (int64_t i = 0; i < p->count; i++) {
+        const struct sequence *s = &p->sequences[i];
+        struct act of = decoder_rows(p, &rows, i);
+
+        for (int64_t r = 0; r < s->rows; r++) {
+            struct act row = act_rows(&of, r, 1);
+
+            if (checkpoint_row(d->weights, EMBED, s->ids[r], d->hidden, &row,
+                               err))
+                return -1;
+        }
+        if (tap(p, i, "trace.input_embeds", 0, &of, err))
+            return -1;
+    }
+    if (d->hooks->spread)
+        d->hooks->spread(p, &rows, x);
+    ops_release(o, mark);
+    return 0;
+}
+
+/* A NaN or an infinity would go unseen into every later sum. */
+static int check_finite(const struct decoder_pass *p, const char *stage,
+                        const struct act *x, struct err *err)
+{
+    for (int64_t i = 0; i < p->count; i++) {
+        struct act rows = decoder_rows(p, x, i);
+        int64_t n = rows.rows * rows.cols;
+
+        for (int64_t k = 0; k < n; k++)
+            if (act_is_wide(&rows) ? !isfinite(act_d(&rows)[k])
+                                   : !isfinite(act_f(&rows)[k]))
+                return err_set(
+                    err, ERR_INPUT, "%s: %s: position %lld is not finite",
+                    p->sequences[i].name, stage, (long long)(k / rows.cols));
+    }
+    return 0;
+}
+
+static int run_layers(struct decoder_pass *p, struct act *x, struct err *err)
+{
+    struct decoder *d = p->decoder;
+    char stage[96];
+
+    for (int64_t i = 0; i < d->layers; i++) {
+        size_t mark = ops_mark(&p->ops);
+
+        snprintf(stage, sizeof(stage), "layer %lld", (long long)i);
+        if (d->hooks->layer(p, i, x, err))
+            return err_in(err, "%s", stage);
+        ops_release(&p->ops, mark);
+        if (check_finite(p, stage, x, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* The head, some rows of it at a time, over the exported rows. */
+static int logits(struct decoder_pass *p, const struct act *states,
+                  struct err *err)
+{
+    struct decoder *d = p->decoder;
+    struct ops *o = &p->ops;
+    struct dense_weight head;
+    struct part part = PART_INIT;
+    int ret = 0;
+
+    if (!checkpoint_has(d->weights, "%s", head_name(d)))
+        return err_set(err, ERR_INPUT, "the pack holds no tensor '%s'", HEAD);
+    for (int64_t at = 0, n; at < d->vocab && ret == 0; at += n) {
+        n = d->vocab - at < HEAD_ROWS ? d->vocab - at : HEAD_ROWS;
+        part_clear(&part);
+        part_rows(&part, &head, d->vocab, at, n, d->hidden, "%s", head_name(d));
+        ret = checkpoint_load(d->weights, &part, CHECKPOINT_LAYER, err);
+        for (int64_t i = 0; i < p->count && ret == 0; i++) {
+            const struct sequence *s = &p->sequences[i];
+            size_t mark = ops_mark(o);
+            struct act rows = decoder_rows(p, states, i);
+
+            rows = act_rows(&rows, s->prompt - 1, sequence_exported(s));
+            struct act y = op_dense(o, &rows, &head, NULL);
+            ret = tap(p, i, "logits", at, &y, err);
+            ops_release(o, mark);
+        }
+    }
+    part_release(&part);
+    return ret;
+}
+
+static int finish(struct decoder_pass *p, const struct act *x, struct err *err)
+{
+    struct act states;
+
+    if (p->decoder->hooks->finish(p, x, &states, err) ||
+        check_finite(p, "final norm", &states, err) ||
+        tap_all(p, "trace.final_norm", &states, err))
+        return -1;
+    for (int64_t i = 0; i < p->count; i++) {
+        const struct sequence *s = &p->sequences[i];
+        struct act rows = decoder_rows(p, &states, i);
+
+        rows = act_rows(&rows, s->prompt - 1, sequence_exported(s));
+        if (tap(p, i, "hidden_states", 0, &rows, err))
+            return -1;
+    }
+    return p->options->is_states_only ? 0 : logits(p, &states, err);
+}
+
+static size_t pass_bytes(const struct decoder_pass *p)
+{
+    const struct decoder *d = p->decoder;
+    int64_t longest = 0;
+
+    for (int64_t i = 0; i < p->count; i++)
+        longest =
+            p->sequences[i].rows > longest ? p->sequences[i].rows : longest;
+    size_t values =
+        (size_t)(p->rows * (2 * d->width + 2 * d->hidden)) +
+        d->hooks->values(d, p->rows, longest) +
+        (p->options->is_states_only ? 0 : (size_t)(longest * HEAD_ROWS));
+    return ops_bytes(p->options->precision, values, PIECES);
+}
+
+int decoder_forward(struct model *m, const struct forward_options *o,
+                    const struct sequence *s, int64_t count,
+                    const struct model_tap *taps, struct err *err)
+{
+    struct decoder *d = decoder_of(m);
+    struct decoder_pass p = {.decoder = d,
+                             .options = o,
+                             .sequences = s,
+                             .count = count,
+                             .tap = taps};
+    int ret;
+
+    p.rows = decoder_first(&p, count);
+    checkpoint_set_precision(d->weights, o->precision);
+    if (ops_init(&p.ops, o->precision, pass_bytes(&p), err))
+        return -1;
+    struct act x =
+        ops_new(&p.ops, p.rows, d->width,
+                ops_dtype(o->precision, checkpoint_dtype(d->weights, EMBED)));
+    ret = embed(&p, &x, err);
+    if (ret == 0)
+        ret = run_layers(&p, &x, err);
+    if (ret == 0)
+        ret = finish(&p, &x, err);
+    ops_release_all(&p.ops);
+    return ret;
+}
+
+/* ---- the rest of a family ---- */
+
+int64_t decoder_vocab(const struct model *m)
+{
+    return const_decoder(m)->vocab;
+}
+
+bool decoder_is_stop(const struct model *m, int64_t token)
+{
+    (void)m, (void)token;
+    return false; /* asked by generation alone */
+}
+
+int decoder_check(const struct model *m, const struct sequence *s,
+                  struct err *err)
+{
+    const struct decoder *d = const_decoder(m);
+
+    if (s->images)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "%s: images are not supported in this family", s->name);
+    for (int64_t i = 0; i < s->rows; i++)
+        if (s->ids[i] < 0 || s->ids[i] >= d->vocab)
+            return err_set(err, ERR_INPUT,
+                           "%s: token %lld is %lld, past the vocabulary of "
+                           "%lld",
+                           s->name, (long long)i, (long long)s->ids[i],
+                           (long long)d->vocab);
+    return 0;
+}
+
+int decoder_begin(struct model *m, const struct forward_options *o,
+                  const struct sequence *prompt, int64_t capacity,
+                  const struct model_tap *taps, struct err *err)
+{
+    (void)o, (void)prompt, (void)capacity, (void)taps;
+    return err_set(err, ERR_UNSUPPORTED,
+                   "generation is not supported with model_type '%s'",
+                   m->family->model_type);
+}
+
+int decoder_step(struct model *m, int64_t token, const struct model_tap *taps,
+                 struct err *err)
+{
+    (void)token;
+    return decoder_begin(m, NULL, NULL, 0, taps, err);
+}
+
+json_t *decoder_ledger(const struct model *m, struct err *err)
+{
+    const struct decoder *d = const_decoder(m);
+    json_t *weights = checkpoint_ledger(d->weights, true, err);
+
+    if (!weights)
+        return NULL;
+    return json_pack("{s:o, s:o}", "config", config_ledger(d->config),
+                     "weights", weights);
+}

@@ -1,0 +1,58 @@
+/* Operations of graphs whose upstream is PyTorch on a CPU. */
+#include "models/eager_ops.h"
+
+#include "base/bug.h"
+#include "kernels/eager.h"
+
+enum dtype ops_compute(enum precision p)
+{
+    static const enum dtype of[] = {DTYPE_F64, DTYPE_F32, DTYPE_F16,
+                                    DTYPE_BF16};
+
+    return of[p];
+}
+
+struct act op_swiglu(struct ops *o, const struct act *gate,
+                     const struct act *up)
+{
+    enum dtype t = ops_promote(gate->dtype, up->dtype);
+    struct act y = ops_new(o, gate->rows, gate->cols, t);
+    int64_t n = gate->rows * gate->cols;
+
+    BUG_ON(up->rows != gate->rows || up->cols != gate->cols);
+    if (act_is_wide(&y))
+        eager_silu_mul_f64(act_d(&y), act_d(gate), act_d(up), n);
+    else
+        eager_silu_mul(act_f(&y), act_f(gate), act_f(up), n, t);
+    return y;
+}
+
+void op_eager_sigmoid(const struct act *x)
+{
+    int64_t n = x->rows * x->cols;
+
+    if (act_is_wide(x))
+        eager_sigmoid_f64(act_d(x), act_d(x), n);
+    else
+        eager_sigmoid(act_f(x), act_f(x), n, x->dtype);
+}
+
+struct act op_sdpa(struct ops *o, const struct act *q, const struct act *k,
+                   const struct act *v, const struct sdpa *how)
+{
+    struct act y = ops_new(o, q->rows, how->heads * how->value_dim, q->dtype);
+    struct sdpa math = *how;
+
+    BUG_ON(q->cols != how->heads * how->key_dim ||
+           k->cols != how->kv_heads * how->key_dim ||
+           v->cols != how->kv_heads * how->value_dim || k->rows != v->rows);
+    if (q->dtype != DTYPE_BF16)
+        math.kind = SDPA_MATH;
+    if (act_is_wide(q))
+        sdpa_f64(act_d(&y), act_d(q), act_d(k), act_d(v), &math, q->rows,
+                 k->rows);
+    else
+        sdpa(act_f(&y), act_f(q), act_f(k), act_f(v), &math, q->rows, k->rows);
+    op_round(&y);
+    return y;
+}

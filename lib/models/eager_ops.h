@@ -1,0 +1,28 @@
+#ifndef MODELS_EAGER_OPS_H
+#define MODELS_EAGER_OPS_H
+
+#include "kernels/sdpa.h"
+#include "models/tensor_ops.h"
+
+/*
+ * Operations of graphs whose upstream is PyTorch on a CPU: in f16 and bf16 each
+ * is computed in f32 and rounded once.  (tensor_ops.h rounds activations as MLX
+ * does, step by step.)
+ */
+
+/* The dtype of a precision: BF16 for bf16 and so on. */
+enum dtype ops_compute(enum precision p);
+
+/* silu(gate) * up, both results rounded. */
+struct act op_swiglu(struct ops *o, const struct act *gate,
+                     const struct act *up);
+void op_eager_sigmoid(const struct act *x); /* in place */
+
+/*
+ * Attention of all rows of one sequence over its own rows.  The kind is that of
+ * the rounding precisions; f32 and f64 always take SDPA_MATH.  One rounding to
+ * q's dtype.
+ */
+struct act op_sdpa(struct ops *o, const struct act *q, const struct act *k,
+                   const struct act *v, const struct sdpa *how);
+#endif

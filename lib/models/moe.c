@@ -1,0 +1,351 @@
+/* Mixture of experts: routing, and experts run over the rows that took them. */
+#include "models/moe.h"
+
+#include "base/bug.h"
+#include "base/mem.h"
+#include "kernels/round.h"
+#include "kernels/topk.h"
+#include "models/eager_ops.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- routing ---- */
+
+struct route_scratch {
+    double *choice;          /* [experts] score + bias */
+    struct topk_pair *pairs; /* [experts] */
+    int64_t *groups;         /* [experts] */
+};
+
+static double value_at(const struct act *a, int64_t i)
+{
+    return act_is_wide(a) ? act_d(a)[i] : (double)act_f(a)[i];
+}
+
+static void put(const struct act *a, int64_t i, double v)
+{
+    if (act_is_wide(a))
+        act_d(a)[i] = v;
+    else
+        act_f(a)[i] = round_to(a->dtype, (float)v);
+}
+
+/* The sum of the two best of a group, in the precision at hand. */
+static double group_score(const double *choice, int64_t n, bool is_wide)
+{
+    double first = -INFINITY, second = -INFINITY;
+
+    for (int64_t i = 0; i < n; i++) {
+        if (choice[i] > first) {
+            second = first;
+            first = choice[i];
+        } else if (choice[i] > second) {
+            second = choice[i];
+        }
+    }
+    return is_wide ? first + second : (double)((float)first + (float)second);
+}
+
+/* Experts of the groups that are left out become -infinity. */
+static void limit_groups(const struct routing *how, int64_t experts,
+                         bool is_wide, struct route_scratch *s)
+{
+    int64_t width = experts / how->groups;
+    double *scores = xmalloc((size_t)how->groups * sizeof(*scores));
+
+    for (int64_t g = 0; g < how->groups; g++)
+        scores[g] = group_score(s->choice + g * width, width, is_wide);
+    topk_torch(scores, how->groups, how->groups_kept, s->groups, s->pairs);
+    for (int64_t g = 0; g < how->groups; g++) {
+        bool is_kept = false;
+
+        for (int64_t i = 0; i < how->groups_kept; i++)
+            is_kept |= s->groups[i] == g;
+        for (int64_t i = 0; i < width && !is_kept; i++)
+            s->choice[g * width + i] = -INFINITY;
+    }
+    free(scores);
+}
+
+static double margin_of(const double *choice, int64_t n, const int64_t *chosen,
+                        int64_t k)
+{
+    double least = INFINITY, best = -INFINITY;
+
+    for (int64_t s = 0; s < k; s++)
+        least = choice[chosen[s]] < least ? choice[chosen[s]] : least;
+    for (int64_t e = 0; e < n; e++) {
+        bool is_chosen = false;
+
+        for (int64_t s = 0; s < k; s++)
+            is_chosen |= chosen[s] == e;
+        if (!is_chosen && choice[e] > best)
+            best = choice[e];
+    }
+    return least - best;
+}
+
+/* The weights of one row, from the scores of its experts. */
+static void weigh(const struct act *scores, int64_t row,
+                  const struct routing *how, const int64_t *chosen,
+                  const struct act *weight)
+{
+    int64_t k = how->chosen, at = row * k;
+    bool is_wide = act_is_wide(scores);
+    double sum = 0;
+    float narrow = 0;
+
+    for (int64_t s = 0; s < k; s++) {
+        double v = value_at(scores, row * scores->cols + chosen[s]);
+
+        put(weight, at + s, v);
+        sum += v;
+        narrow += (float)v;
+    }
+    if (!is_wide) { /* the sum, then eps: each rounds */
+        narrow = round_to(scores->dtype, narrow);
+        sum = (double)round_to(scores->dtype, narrow + (float)how->eps);
+    } else {
+        sum += how->eps;
+    }
+    for (int64_t s = 0; s < k; s++) {
+        double v = value_at(weight, at + s);
+
+        if (how->is_normalised)
+            put(weight, at + s, is_wide ? v / sum : (float)v / (float)sum);
+        v = value_at(weight, at + s);
+        if (how->scale != 1)
+            put(weight, at + s,
+                is_wide ? v * how->scale : (float)v * (float)how->scale);
+    }
+}
+
+static struct routed new_routed(struct ops *o, const struct act *scores,
+                                const struct routing *how, int64_t **expert)
+{
+    /* 8 bytes an index, whatever the workspace's numbers are */
+    struct act place = ops_new(o, scores->rows, 2 * how->chosen, scores->dtype);
+
+    *expert = place.data;
+    return (struct routed){
+        .chosen = how->chosen,
+        .expert = place.data,
+        .weight = ops_new(o, scores->rows, how->chosen, scores->dtype),
+        .margin = INFINITY};
+}
+
+struct routed op_route(struct ops *o, const struct act *scores,
+                       const struct param *bias, const struct routing *how)
+{
+    int64_t n = scores->cols, *expert;
+    bool is_wide = act_is_wide(scores);
+    struct routed r = new_routed(o, scores, how, &expert);
+    struct route_scratch s = {xmalloc((size_t)n * sizeof(*s.choice)),
+                              xmalloc((size_t)n * sizeof(*s.pairs)),
+                              xmalloc((size_t)n * sizeof(*s.groups))};
+
+    BUG_ON(how->chosen > n || n % how->groups || (bias && bias->count != n));
+    for (int64_t row = 0; row < scores->rows; row++) {
+        int64_t *chosen = expert + row * how->chosen;
+
+        for (int64_t e = 0; e < n; e++) {
+            double v = value_at(scores, row * n + e);
+
+            if (bias)
+                v = is_wide ? v + bias->d[e] : (double)((float)v + bias->f[e]);
+            s.choice[e] = v;
+        }
+        if (how->groups > how->groups_kept)
+            limit_groups(how, n, is_wide, &s);
+        topk_torch(s.choice, n, how->chosen, chosen, s.pairs);
+        double margin = margin_of(s.choice, n, chosen, how->chosen);
+        r.margin = margin < r.margin ? margin : r.margin;
+        weigh(scores, row, how, chosen, &r.weight);
+    }
+    free(s.choice);
+    free(s.pairs);
+    free(s.groups);
+    return r;
+}
+
+struct routed op_route_given(struct ops *o, const struct act *scores,
+                             const int64_t *experts, const struct routing *how)
+{
+    int64_t *expert;
+    struct routed r = new_routed(o, scores, how, &expert);
+
+    memcpy(expert, experts,
+           (size_t)(scores->rows * how->chosen) * sizeof(*expert));
+    for (int64_t row = 0; row < scores->rows; row++)
+        weigh(scores, row, how, expert + row * how->chosen, &r.weight);
+    return r;
+}
+
+/* ---- experts in a checkpoint ---- */
+
+static void want_expert(const struct experts *e, int64_t i, struct part *p,
+                        struct expert *out)
+{
+    const struct checkpoint *c = e->weights;
+
+    part_clear(p);
+    if (checkpoint_has(c, "%s.gate_up_proj", e->prefix)) {
+        part_slice(p, &out->gate, e->count, i, 2 * e->width, 0, e->width, e->in,
+                   "%s.gate_up_proj", e->prefix);
+        part_slice(p, &out->up, e->count, i, 2 * e->width, e->width, e->width,
+                   e->in, "%s.gate_up_proj", e->prefix);
+        part_slice(p, &out->down, e->count, i, e->in, 0, e->in, e->width,
+                   "%s.down_proj", e->prefix);
+    } else if (checkpoint_has(c, "%s.gate_proj.weight", e->prefix)) {
+        part_slice(p, &out->gate, e->count, i, e->width, 0, e->width, e->in,
+                   "%s.gate_proj.weight", e->prefix);
+        part_slice(p, &out->up, e->count, i, e->width, 0, e->width, e->in,
+                   "%s.up_proj.weight", e->prefix);
+        part_slice(p, &out->down, e->count, i, e->in, 0, e->in, e->width,
+                   "%s.down_proj.weight", e->prefix);
+    } else {
+        part_dense(p, &out->gate, e->width, e->in, "%s.%lld.gate_proj.weight",
+                   e->prefix, (long long)i);
+        part_dense(p, &out->up, e->width, e->in, "%s.%lld.up_proj.weight",
+                   e->prefix, (long long)i);
+        part_dense(p, &out->down, e->in, e->width, "%s.%lld.down_proj.weight",
+                   e->prefix, (long long)i);
+    }
+}
+
+int experts_expect(const struct experts *e, struct err *err)
+{
+    struct part p = PART_INIT;
+    struct expert ignored;
+    int ret = 0;
+
+    for (int64_t i = 0; i < e->count && ret == 0; i++) {
+        want_expert(e, i, &p, &ignored);
+        ret = checkpoint_expect(e->weights, &p, err);
+    }
+    part_release(&p);
+    return ret;
+}
+
+/* ---- running them ---- */
+
+struct act expert_swiglu(struct ops *o, const struct act *gate,
+                         const struct act *up, const void *ctx)
+{
+    (void)ctx;
+    return op_swiglu(o, gate, up);
+}
+
+struct act op_expert(struct ops *o, const struct act *x, const struct expert *w,
+                     const struct experts *e)
+{
+    struct act gate = op_dense(o, x, &w->gate, NULL);
+    struct act up = op_dense(o, x, &w->up, NULL);
+    struct act unit = e->unit(o, &gate, &up, e->ctx);
+
+    return op_dense(o, &unit, &w->down, NULL);
+}
+
+static void copy_row(const struct act *to, int64_t to_row,
+                     const struct act *from, int64_t from_row)
+{
+    struct act target = act_rows(to, to_row, 1);
+    struct act source = act_rows(from, from_row, 1);
+
+    act_copy(&target, &source);
+}
+
+/* What one expert gives the slots that took it, into their places. */
+static int run_expert(struct ops *o, const struct act *x, const int64_t *expert,
+                      int64_t chosen, int64_t which, const struct experts *e,
+                      struct part *p, struct act *slots, struct err *err)
+{
+    int64_t total = x->rows * chosen, rows = 0, at = 0;
+    size_t mark = ops_mark(o);
+    struct expert w;
+
+    for (int64_t i = 0; i < total; i++)
+        rows += expert[i] == which;
+    if (rows == 0)
+        return 0;
+    want_expert(e, which, p, &w);
+    if (checkpoint_load(e->weights, p, CHECKPOINT_EXPERT, err))
+        return -1;
+    struct act gathered = ops_new(o, rows, x->cols, x->dtype);
+    for (int64_t i = 0; i < total; i++)
+        if (expert[i] == which)
+            copy_row(&gathered, at++, x, i / chosen);
+    struct act y = op_expert(o, &gathered, &w, e);
+    slots->dtype = y.dtype;
+    at = 0;
+    for (int64_t i = 0; i < total; i++)
+        if (expert[i] == which)
+            copy_row(slots, i, &y, at++);
+    ops_release(o, mark);
+    return 0;
+}
+
+static void combine(const struct act *slots, const struct act *weight,
+                    int64_t first, const struct act *out)
+{
+    int64_t k = weight->cols, n = out->cols;
+    enum dtype t = ops_promote(slots->dtype, weight->dtype);
+
+    for (int64_t r = 0; r < out->rows; r++)
+        for (int64_t i = 0; i < n; i++) {
+            double wide = 0;
+            float sum = 0;
+
+            for (int64_t s = 0; s < k; s++) {
+                int64_t at = (r * k + s) * n + i, w = (first + r) * k + s;
+
+                if (act_is_wide(out))
+                    wide += act_d(slots)[at] * act_d(weight)[w];
+                else
+                    sum += round_to(t, act_f(slots)[at] * act_f(weight)[w]);
+            }
+            if (act_is_wide(out))
+                act_d(out)[r * n + i] = wide;
+            else
+                act_f(out)[r * n + i] = sum;
+        }
+    op_round(out);
+}
+
+int op_experts(struct ops *o, const struct act *x, const struct routed *r,
+               const struct experts *e, struct act *out, struct err *err)
+{
+    struct part p = PART_INIT;
+    int ret = 0;
+
+    BUG_ON(x->cols != e->in);
+    *out = ops_new(o, x->rows, x->cols, x->dtype);
+    for (int64_t first = 0, n; first < x->rows && ret == 0; first += n) {
+        n = x->rows - first < EXPERT_ROWS ? x->rows - first : EXPERT_ROWS;
+        size_t mark = ops_mark(o);
+        struct act rows = act_rows(x, first, n), to = act_rows(out, first, n);
+        struct act slots = ops_new(o, n * r->chosen, x->cols, x->dtype);
+
+        for (int64_t i = 0; i < e->count && ret == 0; i++)
+            ret = run_expert(o, &rows, r->expert + first * r->chosen, r->chosen,
+                             i, e, &p, &slots, err);
+        if (ret == 0)
+            combine(&slots, &r->weight, first, &to);
+        ops_release(o, mark);
+    }
+    part_release(&p);
+    return ret;
+}
+
+size_t moe_values(const struct experts *e, const struct routing *how,
+                  int64_t rows)
+{
+    int64_t block = rows < EXPERT_ROWS ? rows : EXPERT_ROWS;
+
+    /* scores, indices and weights; the sum; slots; one expert's rows: a row
+     * may choose one expert more than once when the choice is given */
+    return (size_t)(rows * (2 * e->count + 3 * how->chosen + e->in) +
+                    block * how->chosen * (3 * e->in + 3 * e->width));
+}

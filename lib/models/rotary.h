@@ -1,0 +1,52 @@
+#ifndef MODELS_ROTARY_H
+#define MODELS_ROTARY_H
+
+#include "base/err.h"
+#include "kernels/eager.h"
+#include "ledger/config.h"
+#include "models/tensor_ops.h"
+
+#include <stdint.h>
+
+/*
+ * Rotary embeddings as config.json describes them (minimax-m2.md 2.2): the
+ * object `rope_scaling`, else `rope_parameters`; theta and
+ * partial_rotary_factor inside it win over those beside it.
+ */
+enum rotary_type { ROTARY_DEFAULT, ROTARY_YARN };
+
+struct rotary {
+    enum rotary_type type;
+    int64_t dims; /* columns rotated; the family sets it */
+    double theta;
+    double partial; /* partial_rotary_factor, NaN when nowhere given */
+    /* yarn (kimi-k2.5.md 5) */
+    double factor, original, beta_fast, beta_slow;
+    double mscale, mscale_all_dim; /* 0: absent */
+    double attention_factor;       /* of the tables; 1 when not yarn */
+    bool is_truncated;
+};
+
+/* max_position stands in for original_max_position_embeddings. */
+int rotary_read(struct rotary *r, const struct section *s, double theta,
+                double max_position, struct err *err);
+
+/* 1 for s <= 1, else 0.1 m ln(s) + 1 */
+double rotary_mscale(double s, double m);
+
+/* Frequencies [dims / 2]: in f32 step by step, or in double. */
+void rotary_frequencies(const struct rotary *r, float *f);
+void rotary_frequencies_f64(const struct rotary *r, double *f);
+
+/* Cosines and sines [rows, dims / 2] of positions, times the attention factor,
+ * rounded to the precision's dtype. */
+struct rotary_tables {
+    struct act cosine, sine;
+};
+struct rotary_tables rotary_tables(struct ops *o, const struct rotary *r,
+                                   const int64_t *positions, int64_t rows);
+
+/* x in place; see kernels/eager.h. */
+void op_rotary(const struct act *x, const struct rotary_tables *t,
+               const struct rotary_shape *shape);
+#endif
