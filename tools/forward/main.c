@@ -14,6 +14,7 @@
 #include "kernels/kernels.h"
 #include "kernels/threads.h"
 #include "sink.h"
+#include "states.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,14 +23,16 @@
 enum { DEFAULT_CHUNK = 256 };
 
 static struct {
-    const char *pack, *inputs, *prefix, *files, *protocol, *precision, *sums,
-        *trace, *local, *kernel, *out;
+    const char *pack, *inputs, *prefix, *files, *protocol, *precision, *trace,
+        *local, *kernel, *out, *parity, *attention;
     int64_t chunk, threads, generate;
+    bool ledger;
     struct stage_options stage;
 } opt;
 
 static const struct cli_opt options[] = {
     {'p', "pack", "dir", "the checkpoint", CLI_STR, &opt.pack},
+    {0, "model", "dir", "the same", CLI_STR, &opt.pack},
     {'i', "inputs", "dir", "a case's inputs, or a folder of cases", CLI_STR,
      &opt.inputs},
     {0, "prefix", "path", "captures whose continuation_ids are fed", CLI_STR,
@@ -37,10 +40,15 @@ static const struct cli_opt options[] = {
     {0, "files", "names", "which files of a prefix's folder are read", CLI_STR,
      &opt.files},
     {0, "protocol", "file", "the frozen protocol", CLI_STR, &opt.protocol},
-    {0, "precision", "name", "f16, f32 or f64 (the protocol's compute)",
-     CLI_STR, &opt.precision},
-    {0, "sums", "name", "written, or chain as MLX's CPU backend adds up",
-     CLI_STR, &opt.sums},
+    {0, "parity", "file", "hidden states of a parity input's records instead",
+     CLI_STR, &opt.parity},
+    {0, "precision", "name",
+     "f64, f32, f16 or bf16 (the protocol's compute; parity: f32)", CLI_STR,
+     &opt.precision},
+    {0, "attn", "name", "flash or flash-exact: the fused kernel's exponential",
+     CLI_STR, &opt.attention},
+    {0, "ledger", NULL, "print which keys and tensors were used", CLI_FLAG,
+     &opt.ledger},
     {'t', "trace", "glob", "stages to save as well, e.g. 'layer*.out'", CLI_STR,
      &opt.trace},
     {0, "local", "path", "traces whose values feed every next stage", CLI_STR,
@@ -70,8 +78,19 @@ static const struct cli_command command = {
 
 static int check_options(struct err *err)
 {
-    if (!opt.pack || !opt.inputs || !opt.out)
-        return err_set(err, ERR_USAGE, "--pack, --inputs and --out are needed");
+    if (!opt.pack || (!opt.inputs && !opt.parity) || !opt.out)
+        return err_set(err, ERR_USAGE,
+                       "--pack, --inputs (or --parity) and --out are needed");
+    if (opt.parity &&
+        (opt.inputs || opt.prefix || opt.files || opt.local || opt.generate))
+        return err_set(err, ERR_USAGE,
+                       "--parity goes with none of --inputs, --prefix, "
+                       "--files, --local and --generate");
+    if (opt.attention && strcmp(opt.attention, "flash") != 0 &&
+        strcmp(opt.attention, "flash-exact") != 0)
+        return err_set(err, ERR_USAGE,
+                       "--attn '%s' is neither flash nor flash-exact",
+                       opt.attention);
     if (opt.generate && (opt.prefix || opt.trace || opt.local))
         return err_set(err, ERR_USAGE,
                        "--generate goes with none of --prefix, "
@@ -86,6 +105,7 @@ static int set_forward(struct forward_options *f, const struct protocol *p,
                        struct err *err)
 {
     const char *precision = opt.precision ? opt.precision
+                            : opt.parity  ? "f32"
                             : p->compute  ? p->compute
                                           : "f16";
 
@@ -94,15 +114,12 @@ static int set_forward(struct forward_options *f, const struct protocol *p,
                        "precision '%s' is none of f64, f32, "
                        "f16, bf16",
                        precision);
-    if (opt.sums && strcmp(opt.sums, "written") != 0 &&
-        strcmp(opt.sums, "chain") != 0)
-        return err_set(err, ERR_USAGE, "--sums is written or chain, not '%s'",
-                       opt.sums);
-    f->sums =
-        opt.sums && strcmp(opt.sums, "chain") == 0 ? SUMS_CHAIN : SUMS_WRITTEN;
     f->chunk = opt.chunk ? opt.chunk : DEFAULT_CHUNK;
     f->regime.prefill_chunk = p->prefill_chunk;
     f->regime.is_tail_one = p->tail == PROTOCOL_TAIL_ONE;
+    f->is_states_only = opt.parity != NULL;
+    f->is_flash_exact =
+        opt.attention && strcmp(opt.attention, "flash-exact") == 0;
     return 0;
 }
 
@@ -117,6 +134,8 @@ static int set_kernels(struct err *err)
 
 struct run {
     struct job job;
+    struct parity_input parity;
+    char *parity_dir; /* its folder, on which its paths are relative */
     struct capture_set *local;
     struct forward_options forward;
     struct model *model;
@@ -136,8 +155,7 @@ static int open_local(struct run *r, struct err *err)
     struct capture_paths from = {.role = "LOCAL",
                                  .paths = paths,
                                  .count = 1,
-                                 .files = "trace-f16,trace",
-                                 .may_fail = true}; /* cases not run here */
+                                 .files = "trace-f16,trace"};
 
     if (!opt.local)
         return 0;
@@ -204,19 +222,40 @@ static int generated(struct run *r, struct err *err)
     return ret;
 }
 
+static int states(struct run *r, struct err *err)
+{
+    struct states_options so = {.pattern = opt.trace, .dir = r->out.part};
+
+    return states_forward(&so, r->model, &r->forward, &r->parity, err);
+}
+
+static int print_ledger(const struct model *m, struct err *err)
+{
+    json_t *ledger = model_ledger(m, err);
+    struct buf text = BUF_INIT;
+
+    if (!ledger)
+        return -1;
+    json_write(ledger, &text);
+    fwrite(text.data, 1, text.len, stdout);
+    buf_release(&text);
+    json_decref(ledger);
+    return 0;
+}
+
 /* ---- the stage records ---- */
 
-static json_t *orders(const struct forward_options *f)
+static json_t *orders(enum precision precision)
 {
-    if (f->precision == PRECISION_F64)
+    if (precision == PRECISION_F64)
         return json_pack("{s:s}", "all", "chain128 v1 and lanes16 v1 in f64");
-    if (f->sums == SUMS_CHAIN)
-        return json_pack("{s:s, s:s, s:s}", "linear layers", "chain v1",
-                         "attention and recurrences", "chain128 v1", "rows",
-                         "lanes16 v1");
     return json_pack("{s:s, s:s, s:s, s:s}", "packed", "grid24 v1",
                      "packed without rotation", "grid32 v1 (f32), grid24 v1",
-                     "products", "chain128 v1", "rows", "lanes16 v1");
+                     "products",
+                     precision == PRECISION_BF16
+                         ? "blocks32 v1 (bf16 by bf16), chain128 v1"
+                         : "chain128 v1",
+                     "rows", "lanes16 v1");
 }
 
 static int add_pack(struct stage *s, struct err *err)
@@ -229,7 +268,8 @@ static int add_pack(struct stage *s, struct err *err)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && ret == 0; i++) {
         char *path = path_join(opt.pack, names[i]);
 
-        ret = stage_input(s, path, err);
+        if (io_exists(path))
+            ret = stage_input(s, path, err);
         free(path);
     }
     if (ret)
@@ -277,6 +317,16 @@ static int record_case(const struct run *r, const struct stage *common,
     return ret;
 }
 
+static int record_states(const struct run *r, struct stage *s, struct err *err)
+{
+    struct states_options so = {.pattern = opt.trace, .dir = r->out.part};
+
+    return states_record(&so, &r->parity, s, err) ||
+                   stage_write(s, r->out.part, err)
+               ? -1
+               : 0;
+}
+
 static int record(const struct run *r, int argc, char **argv, struct err *err)
 {
     struct stage *s = stage_new("assay-forward", argc, argv, &opt.stage, err);
@@ -288,12 +338,15 @@ static int record(const struct run *r, int argc, char **argv, struct err *err)
     stage_role(s, "INPUTS", opt.inputs);
     stage_role(s, "PREFIX", opt.prefix);
     stage_role(s, "LOCAL", opt.local);
+    stage_role(s, "PARITY", r->parity_dir);
     stage_role(s, "OUT", opt.out);
     if (add_pack(s, err) || (opt.protocol && stage_input(s, opt.protocol, err)))
         goto out;
     stage_set(s, "precision",
               json_string(precision_name(r->forward.precision)));
-    stage_set(s, "orders", orders(&r->forward));
+    stage_set(s, "orders", orders(r->forward.precision));
+    if (opt.parity && record_states(r, s, err))
+        goto out;
     for (size_t i = 0; i < r->job.count; i++)
         if (record_case(r, s, i, err))
             goto out;
@@ -319,13 +372,23 @@ static int run_all(struct run *r, int argc, char **argv, struct err *err)
     protocol_release(&protocol);
     if (ret || set_kernels(err))
         return -1;
+    if (opt.parity) {
+        r->parity_dir = path_dir(opt.parity);
+        if (parity_read(opt.parity, &r->parity, err))
+            return -1;
+    }
     r->model = model_open(opt.pack, opt.generate > 0, err);
-    if (!r->model || job_read(&r->job, &jo, r->model, err) ||
+    if (!r->model || (opt.inputs && job_read(&r->job, &jo, r->model, err)) ||
         publish_begin(&r->out, opt.out, err))
         return -1;
-    if (opt.generate ? generated(r, err) : forced_pass(r, err))
+    if (opt.parity     ? states(r, err)
+        : opt.generate ? generated(r, err)
+                       : forced_pass(r, err))
         return -1;
-    return record(r, argc, argv, err) || publish_commit(&r->out, err) ? -1 : 0;
+    return record(r, argc, argv, err) || publish_commit(&r->out, err) ||
+                   (opt.ledger && print_ledger(r->model, err))
+               ? -1
+               : 0;
 }
 
 static void release(struct run *r)
@@ -338,6 +401,8 @@ static void release(struct run *r)
     publish_abort(&r->out);
     capture_set_close(r->local);
     job_release(&r->job);
+    parity_release(&r->parity);
+    free(r->parity_dir);
     model_close(r->model);
     threads_set(1, &ignored);
 }

@@ -68,7 +68,10 @@ static int add_stage(void *ctx, const struct stage_shape *shape,
                               .cols = shape->cols,
                               .dtype = stored_dtype(shape->dtype)};
     if (!is_trace(shape->name))
-        t->writer = sink->outputs;
+        t->writer = sink->is_states_only &&
+                            strcmp(shape->name, "hidden_states") != 0
+                        ? NULL
+                        : sink->outputs;
     else if (sink->pattern && fnmatch(sink->pattern, stage, 0) == 0)
         t->writer = sink->trace;
     if (t->writer) {
@@ -107,20 +110,20 @@ int sink_open(struct sink *sink, const struct sink_options *o,
               const struct sequence *s, const int64_t *continuation,
               int64_t length, struct err *err)
 {
-    *sink = (struct sink){.pattern = o->pattern};
+    *sink = (struct sink){.pattern = o->pattern,
+                          .is_states_only = o->is_states_only};
     if (o->local) {
         sink->local = capture_open(o->local, s->name, err);
         if (!sink->local)
             return err_in(err, "--local");
-        if (capture_trouble(sink->local)[0])
-            return err_set(err, ERR_INPUT, "--local: case '%s': %s", s->name,
-                           capture_trouble(sink->local));
     }
-    sink->outputs = create(o->dir, "outputs.safetensors", err);
+    sink->outputs = create(
+        o->dir, o->outputs ? o->outputs : "outputs.safetensors", err);
     if (!sink->outputs)
         return -1;
     if (o->pattern) {
-        sink->trace = create(o->dir, "trace.safetensors", err);
+        sink->trace =
+            create(o->dir, o->trace ? o->trace : "trace.safetensors", err);
         if (!sink->trace)
             return -1;
     }

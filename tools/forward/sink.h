@@ -6,6 +6,7 @@
 #include "models/model.h"
 #include "safetensors/safetensors.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -21,6 +22,7 @@ struct sink {
     struct sink_tensor *tensors;
     size_t count;
     const char *pattern;   /* of --trace, or NULL */
+    bool is_states_only;
     struct capture *local; /* owned, or NULL */
     void *scratch;         /* one row, converted */
     size_t scratch_size;
@@ -30,6 +32,8 @@ struct sink_options {
     const char *dir;     /* exists */
     const char *pattern; /* NULL: no trace */
     const struct capture_set *local;
+    const char *outputs, *trace; /* file names, or NULL for those above */
+    bool is_states_only;         /* hidden_states alone goes to outputs */
 };
 
 int sink_open(struct sink *sink, const struct sink_options *o,
