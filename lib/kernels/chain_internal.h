@@ -31,4 +31,11 @@ void chain_block(float *y, int64_t y_stride, const float *x, int64_t x_stride,
 void chain_block_f64(double *y, int64_t y_stride, const double *x,
                      int64_t x_stride, const double *panel, int64_t n,
                      int64_t rows);
+
+/* The same, but the chain goes on from what y holds: one chain over all k. */
+void chain_carry(float *y, int64_t y_stride, const float *x, int64_t x_stride,
+                 const float *panel, int64_t n, int64_t rows);
+void chain_carry_f64(double *y, int64_t y_stride, const double *x,
+                     int64_t x_stride, const double *panel, int64_t n,
+                     int64_t rows);
 #endif

@@ -44,13 +44,19 @@ static void check(const struct dense_weight *w, int64_t rows)
 void dense_matmul(float *y, const float *x, const struct dense_weight *w,
                   const float *bias, int64_t rows)
 {
+    dense_matmul_order(y, x, w, bias, DENSE_CHAIN128, rows);
+}
+
+void dense_matmul_order(float *y, const float *x, const struct dense_weight *w,
+                        const float *bias, enum dense_order order, int64_t rows)
+{
     check(w, rows);
-    kernels_table()->dense_matmul(y, x, w, bias, rows);
+    kernels_table()->dense_matmul(y, x, w, bias, order, rows);
 }
 
 void dense_matmul_f64(double *y, const double *x, const struct dense_weight *w,
                       const double *bias, int64_t rows)
 {
     check(w, rows);
-    kernels_table()->dense_matmul_f64(y, x, w, bias, rows);
+    kernels_table()->dense_matmul_f64(y, x, w, bias, DENSE_CHAIN128, rows);
 }

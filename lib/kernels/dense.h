@@ -27,6 +27,18 @@ struct dense_weight dense_rows(const struct dense_weight *w, int64_t first,
  */
 void dense_matmul(float *y, const float *x, const struct dense_weight *w,
                   const float *bias, int64_t rows);
+
+/*
+ * The same in a named order: chain v1 is one chain over all of i, without
+ * blocks and without the last addition: y = fma(x[i], w[i], y), i ascending, y
+ * starting at 0.  MLX's CPU backend sums so (f16 and bf16 products are exact in
+ * f32, so that a fused or a separate addition is the same there).
+ */
+enum dense_order { DENSE_CHAIN128, DENSE_CHAIN };
+void dense_matmul_order(float *y, const float *x, const struct dense_weight *w,
+                        const float *bias, enum dense_order order,
+                        int64_t rows);
+
 void dense_matmul_f64(double *y, const double *x, const struct dense_weight *w,
                       const double *bias, int64_t rows);
 #endif

@@ -41,10 +41,11 @@ struct kernel_table {
     void (*packed_matmul_f64)(double *y, const double *x,
                               const struct packed_weight *w, int64_t rows);
     void (*dense_matmul)(float *y, const float *x, const struct dense_weight *w,
-                         const float *bias, int64_t rows);
+                         const float *bias, enum dense_order order,
+                         int64_t rows);
     void (*dense_matmul_f64)(double *y, const double *x,
                              const struct dense_weight *w, const double *bias,
-                             int64_t rows);
+                             enum dense_order order, int64_t rows);
     void (*hadamard)(float *x, const float *signs, int64_t width, int64_t block,
                      int64_t rows, bool is_inverse);
     void (*hadamard_f64)(double *x, const double *signs, int64_t width,
@@ -72,10 +73,10 @@ struct kernel_table {
                                   int64_t rows);                              \
     void dense_matmul_##form(float *y, const float *x,                        \
                              const struct dense_weight *w, const float *bias, \
-                             int64_t rows);                                   \
-    void dense_matmul_f64_##form(double *y, const double *x,                  \
-                                 const struct dense_weight *w,                \
-                                 const double *bias, int64_t rows);           \
+                             enum dense_order order, int64_t rows);           \
+    void dense_matmul_f64_##form(                                             \
+        double *y, const double *x, const struct dense_weight *w,             \
+        const double *bias, enum dense_order order, int64_t rows);            \
     void hadamard_##form(float *x, const float *signs, int64_t width,         \
                          int64_t block, int64_t rows, bool is_inverse);       \
     void hadamard_f64_##form(double *x, const double *signs, int64_t width,   \

@@ -220,10 +220,39 @@ static void check(const struct packed_weight *w, int64_t rows)
     BUG_ON(w->out < 0 || w->in < 0 || w->in % PACKED_GROUP != 0 || rows < 0);
 }
 
+/* chain v1: a few output rows are decoded at a time and go through
+ * dense_matmul_order(). */
+static void chain_matmul(float *y, const float *x,
+                         const struct packed_weight *w, int64_t rows)
+{
+    enum { OUTPUTS = 64 };
+    size_t width = (size_t)w->in;
+    float *decoded = threads_scratch(
+        SCRATCH_SHARED,
+        (OUTPUTS * width + (size_t)rows * OUTPUTS) * sizeof(*decoded));
+    float *part = decoded + OUTPUTS * width;
+
+    for (int64_t first = 0, count; first < w->out; first += count) {
+        count = w->out - first < OUTPUTS ? w->out - first : OUTPUTS;
+        struct dense_weight dense = {DTYPE_F32, count, w->in, decoded};
+
+        for (int64_t o = 0; o < count; o++)
+            packed_row(decoded + (size_t)o * width, w, first + o);
+        dense_matmul_order(part, x, &dense, NULL, DENSE_CHAIN, rows);
+        for (int64_t t = 0; t < rows; t++)
+            memcpy(y + t * w->out + first, part + t * count,
+                   (size_t)count * sizeof(*y));
+    }
+}
+
 void packed_matmul(float *y, const float *x, const struct packed_weight *w,
                    enum packed_grid grid, int64_t rows)
 {
     check(w, rows);
+    if (grid == PACKED_CHAIN) {
+        chain_matmul(y, x, w, rows);
+        return;
+    }
     kernels_table()->packed_matmul(y, x, w, grid, rows);
 }
 

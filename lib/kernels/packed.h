@@ -37,8 +37,11 @@ struct packed_weight packed_rows(const struct packed_weight *w, int64_t first,
  *   y = fma(s * u, (float)D, y), groups ascending, y starting at 0.
  * A row with a non-finite x gives the canonical NaN everywhere.
  * grid32 is for modules without rotation and f32 activations.
+ *
+ * PACKED_CHAIN is no grid: the decoded weights in the order chain v1
+ * (kernels/dense.h), as MLX's CPU backend sums them.
  */
-enum packed_grid { PACKED_GRID24, PACKED_GRID32 };
+enum packed_grid { PACKED_GRID24, PACKED_GRID32, PACKED_CHAIN };
 
 /* y[t, o] = sum over i of x[t, i] * w[o, i]; x [rows, in], y [rows, out],
  * not overlapping. */

@@ -525,7 +525,7 @@ static int bonsai_forward(struct model *m, const struct forward_options *o,
     int ret = -1;
 
     if (check_precision(o->precision, err) ||
-        ops_init(&pass.ops, o->precision,
+        ops_init(&pass.ops, o->precision, o->sums,
                  pass_bytes(&b->config, o->precision, &t, o->chunk), err))
         return -1;
     struct act residual = ops_new(&pass.ops, t.rows, b->config.text.hidden,
@@ -643,8 +643,8 @@ static int bonsai_begin(struct model *m, const struct forward_options *o,
                                    .count = 1,
                                    .tap = tap};
     if (generation_sequence(g, prompt, err) ||
-        ops_init(&g->pass.ops, o->precision, generation_bytes(&b->config, g),
-                 err))
+        ops_init(&g->pass.ops, o->precision, o->sums,
+                 generation_bytes(&b->config, g), err))
         return -1;
     for (int64_t i = 0; i < layers; i++)
         bonsai_cache_init(&g->pass, &g->caches[i], i, g->capacity);

@@ -78,6 +78,7 @@ typedef int stage_visitor(void *ctx, const struct stage_shape *shape,
 
 struct forward_options {
     enum precision precision;
+    enum sums sums;
     struct regime regime;
     int64_t chunk; /* rows worked on at once; changes no bit */
     bool is_states_only; /* no logits, where a family can leave them out */

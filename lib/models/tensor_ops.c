@@ -49,10 +49,11 @@ size_t ops_bytes(enum precision precision, size_t values, size_t pieces)
     return values * value_size(precision) + pieces * ALIGN;
 }
 
-int ops_init(struct ops *o, enum precision precision, size_t bytes,
-             struct err *err)
+int ops_init(struct ops *o, enum precision precision, enum sums sums,
+             size_t bytes, struct err *err)
 {
     o->precision = precision;
+    o->sums = sums;
     o->used = 0;
     o->size = round_up(bytes);
     o->base = mem_array(o->size, 1, WORKSPACE_CAP, err);
@@ -156,6 +157,15 @@ void op_unrotate(const struct act *x, const struct linear *l)
     op_round(x);
 }
 
+static enum packed_grid grid_of(const struct ops *o, const struct act *x,
+                                const struct linear *l)
+{
+    if (o->sums == SUMS_CHAIN)
+        return PACKED_CHAIN;
+    return l->block == 0 && x->dtype == DTYPE_F32 ? PACKED_GRID32
+                                                  : PACKED_GRID24;
+}
+
 struct act op_packed(struct ops *o, const struct act *rotated,
                      const struct linear *l)
 {
@@ -168,10 +178,8 @@ struct act op_packed(struct ops *o, const struct act *rotated,
         packed_matmul_f64(act_d(&y), act_d(rotated), &l->weight, y.rows);
         return y;
     }
-    enum packed_grid grid = l->block == 0 && rotated->dtype == DTYPE_F32
-                                ? PACKED_GRID32
-                                : PACKED_GRID24;
-    packed_matmul(act_f(&y), act_f(rotated), &l->weight, grid, y.rows);
+    packed_matmul(act_f(&y), act_f(rotated), &l->weight, grid_of(o, rotated, l),
+                  y.rows);
     op_round(&y);
     return y;
 }
@@ -190,7 +198,9 @@ struct act op_dense(struct ops *o, const struct act *x,
         blocks32_matmul(act_f(&y), act_f(x), w, bias ? bias->f : NULL, y.rows,
                         0);
     else
-        dense_matmul(act_f(&y), act_f(x), w, bias ? bias->f : NULL, y.rows);
+        dense_matmul_order(act_f(&y), act_f(x), w, bias ? bias->f : NULL,
+                           o->sums == SUMS_CHAIN ? DENSE_CHAIN : DENSE_CHAIN128,
+                           y.rows);
     op_round(&y);
     return y;
 }

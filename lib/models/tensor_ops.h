@@ -51,14 +51,23 @@ struct act act_rows(const struct act *a, int64_t first, int64_t count);
 /* Copies values; the shapes agree, dst's dtype is promoted from src's. */
 void act_copy(const struct act *dst, const struct act *src);
 
+/*
+ * The order in which linear layers add up, by name in stage records.  written:
+ * grid24 or grid32 and chain128.  chain: one chain each, as MLX's CPU backend
+ * does, for judging a pass against a reference that was recorded there.  f64
+ * always sums as written.
+ */
+enum sums { SUMS_WRITTEN, SUMS_CHAIN };
+
 struct ops {
     enum precision precision;
+    enum sums sums;
     char *base;
     size_t size, used;
 };
 
-int ops_init(struct ops *o, enum precision precision, size_t bytes,
-             struct err *err);
+int ops_init(struct ops *o, enum precision precision, enum sums sums,
+             size_t bytes, struct err *err);
 void ops_release_all(struct ops *o);
 
 /* The workspace bytes of `values` numbers in `pieces` allocations. */

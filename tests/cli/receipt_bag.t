@@ -128,6 +128,9 @@ runs 3 "E7: the reference as its own candidate" "$receipt" keep --unlike "$T/fro
 says "the same file on both sides" "E7: is refused by name"
 ln -s "$T/from" "$T/linked"
 runs 3 "E7: through a link too" "$receipt" keep --unlike "$T/from" "$T/linked" "$T/to2"
+mkdir -p "$T/hard/b"
+ln "$T/from/a/x.safetensors" "$T/hard/b/y.safetensors"
+runs 3 "E7: under another name, in another case" "$receipt" keep --unlike "$T/from" "$T/hard" "$T/to2"
 [ ! -e "$T/to2" ]
 ok $? "nothing is left"
 runs 0 "keep --digests" "$receipt" keep --digests "$T/from" "$T/to2"

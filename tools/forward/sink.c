@@ -116,6 +116,9 @@ int sink_open(struct sink *sink, const struct sink_options *o,
         sink->local = capture_open(o->local, s->name, err);
         if (!sink->local)
             return err_in(err, "--local");
+        if (capture_trouble(sink->local)[0])
+            return err_set(err, ERR_INPUT, "--local: case '%s': %s", s->name,
+                           capture_trouble(sink->local));
     }
     sink->outputs = create(
         o->dir, o->outputs ? o->outputs : "outputs.safetensors", err);

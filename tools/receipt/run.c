@@ -154,26 +154,71 @@ int verb_cases(int argc, char **argv)
 
 /* ---------------------------------------------------------------- keep */
 
+/* A file's identity, links followed. */
+struct place {
+    dev_t device;
+    ino_t inode;
+};
+
 struct keep {
     const char *from, *unlike;
     char *to;
+    struct place *others; /* every file in the folders of `unlike` */
+    size_t other_count;
     bool digests;
     json_t *list; /* of the case at hand */
 };
+
+static bool is_other(const struct keep *k, const char *path)
+{
+    struct stat st;
+
+    if (k->other_count == 0 || stat(path, &st))
+        return false;
+    for (size_t i = 0; i < k->other_count; i++)
+        if (k->others[i].device == st.st_dev && k->others[i].inode == st.st_ino)
+            return true;
+    return false;
+}
+
+/* Files of a folder and of the folders in it: a capture is no deeper. */
+static int list_others(struct keep *k, const char *dir, int depth,
+                       struct err *err)
+{
+    struct io_list list;
+    int ret = 0;
+
+    if (io_list(dir, &list, err))
+        return -1;
+    for (size_t i = 0; i < list.count && ret == 0; i++) {
+        char *path = path_join(dir, list.names[i]);
+        struct stat st;
+
+        if (stat(path, &st) == 0 && S_ISDIR(st.st_mode) && depth == 0) {
+            ret = list_others(k, path, 1, err);
+        } else if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+            k->others =
+                xrealloc(k->others, (k->other_count + 1) * sizeof(*k->others));
+            k->others[k->other_count++] = (struct place){st.st_dev, st.st_ino};
+        }
+        free(path);
+    }
+    io_list_release(&list);
+    return ret;
+}
 
 static int keep_file(struct keep *k, const char *name, const char *file,
                      struct err *err)
 {
     char *below = xasprintf("%s/%s", name, file);
     char *from = path_join(k->from, below), *to = path_join(k->to, below);
-    char *other = k->unlike ? path_join(k->unlike, below) : NULL;
     char sha256[HASH_SHA256_HEX];
     int64_t size;
     int ret = -1;
 
-    if (other && io_is_same(from, other)) {
-        err_set(err, ERR_INPUT, "%s: the same file on both sides, %s", from,
-                other);
+    if (is_other(k, from)) {
+        err_set(err, ERR_INPUT, "%s: the same file on both sides, one is in %s",
+                from, k->unlike);
     } else if (k->digests) {
         ret = hash_sha256_file(from, sha256, &size, err);
         if (ret == 0)
@@ -186,7 +231,6 @@ static int keep_file(struct keep *k, const char *name, const char *file,
         ret = io_make_dirs(dir, err) || io_copy_file(from, to, err) ? -1 : 0;
         free(dir);
     }
-    free(other);
     free(to);
     free(from);
     free(below);
@@ -253,6 +297,8 @@ static int keep(struct keep *k, const char *out, struct err *err)
     if (!io_is_dir(k->from))
         return err_set(err, ERR_INPUT, "%s: no such folder of captures",
                        k->from);
+    if (k->unlike && list_others(k, k->unlike, 0, err))
+        return -1;
     if (publish_begin(&p, out, err))
         return -1;
     k->to = p.part;
@@ -286,6 +332,7 @@ int verb_keep(int argc, char **argv)
         k.from = rest.items[0];
         keep(&k, rest.items[1], &err);
     }
+    free(k.others);
     free(rest.items);
     return cli_finish(&command, &err);
 }

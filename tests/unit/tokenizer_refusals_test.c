@@ -1,0 +1,513 @@
+/*
+ * What a tokenizer.json or tiktoken.model must not be, each with its status and
+ * one line; files cut short; long pieces; several threads.
+ */
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "tap.h"
+#include "tokenizer/tokenizer_internal.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/assay-tokenizer-XXXXXX";
+
+static void put_file(const char *name, const char *text, size_t len)
+{
+    char *path = path_join(folder, name);
+    struct err err = ERR_INIT;
+
+    unlink(path);
+    if (io_write_file(path, text, len, &err))
+        diag("%s", err.text);
+    free(path);
+}
+
+static struct tokenizer *open_text(const char *text, size_t len,
+                                   struct err *err)
+{
+    char *path = path_join(folder, "tokenizer.json");
+
+    put_file("tokenizer.json", text, len);
+    struct tokenizer *t = tokenizer_open(path, NULL, err);
+    free(path);
+    return t;
+}
+
+#define VOCAB "\"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2}"
+#define MODEL                                                \
+    "\"model\": {\"type\": \"BPE\", " VOCAB ", \"merges\": " \
+    "[[\"a\", \"b\"]]}"
+#define FLAGS                                                        \
+    "\"single_word\": false, \"lstrip\": false, \"rstrip\": false, " \
+    "\"normalized\": false, \"special\": true"
+#define SOME(key, value) \
+    "{\"version\": \"1.0\", \"" key "\": " value ", " MODEL "}"
+#define OF_MODEL(text) "{\"version\": \"1.0\", \"model\": {" text "}}"
+
+static const struct {
+    enum err_code code;
+    const char *text, *says;
+} bad[] = {
+    {ERR_INPUT, "", "line 1, column 1: text ends where a value is due"},
+    {ERR_INPUT, "\xef\xbb\xbf{}",
+     "line 1, column 1: starts with a byte order mark"},
+    {ERR_INPUT, "[]", "not an object"},
+    {ERR_INPUT, "{" MODEL "}", "no 'version'"},
+    {ERR_INPUT, "{\"version\": \"1.0\"}", "no 'model'"},
+    {ERR_UNSUPPORTED, "{\"version\": \"2.0\", " MODEL "}",
+     "version: line 1, column 13: not \"1.0\""},
+    {ERR_INPUT, "{\"version\": \"1.0\", \"version\": \"1.0\", " MODEL "}",
+     "line 1, column 20: duplicate key 'version'"},
+    {ERR_INPUT, SOME("normalizer", "{\"type\": \"NFC\", \"type\": \"NFD\"}"),
+     "normalizer: line 1, column 50: duplicate key 'type'"},
+    {ERR_UNSUPPORTED, SOME("normalizer", "{\"type\": \"Precompiled\"}"),
+     "normalizer: unknown type 'Precompiled'"},
+    {ERR_INPUT, SOME("normalizer", "{\"x\": 1}"), "normalizer: no 'type'"},
+    {ERR_INPUT, SOME("normalizer", "3"), "normalizer: not an object"},
+    {ERR_UNSUPPORTED,
+     SOME("normalizer", "{\"type\": \"Sequence\", \"normalizers\": "
+                        "[{\"type\": \"NFC\"}, {\"type\": \"Nmt\"}]}"),
+     "normalizer: normalizers[1]: unknown type 'Nmt'"},
+    {ERR_UNSUPPORTED, SOME("pre_tokenizer", "{\"type\": \"BertPreTokenizer\"}"),
+     "pre_tokenizer: unknown type 'BertPreTokenizer'"},
+    {ERR_UNSUPPORTED,
+     SOME("pre_tokenizer",
+          "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"(a)\\\\1\"}, "
+          "\"behavior\": \"Isolated\", \"invert\": false}"),
+     "pre_tokenizer: pattern, byte 5: unknown escape '\\1'"},
+    {ERR_INPUT,
+     SOME("pre_tokenizer", "{\"type\": \"Split\", \"pattern\": {\"X\": \"a\"}, "
+                           "\"behavior\": \"Isolated\", \"invert\": false}"),
+     "pre_tokenizer: 'pattern' is neither a String nor a Regex"},
+    {ERR_UNSUPPORTED,
+     SOME("pre_tokenizer",
+          "{\"type\": \"Split\", \"pattern\": {\"String\": \"a\"}, "
+          "\"behavior\": \"Sideways\", \"invert\": false}"),
+     "pre_tokenizer: unknown behavior 'Sideways'"},
+    {ERR_INPUT,
+     SOME("pre_tokenizer",
+          "{\"type\": \"Metaspace\", \"replacement\": \"_\", "
+          "\"add_prefix_space\": false, \"prepend_scheme\": \"always\"}"),
+     "'add_prefix_space' is false, but 'prepend_scheme' is not 'never'"},
+    {ERR_INPUT,
+     SOME("pre_tokenizer",
+          "{\"type\": \"Metaspace\", \"replacement\": \"__\"}"),
+     "'replacement' is not one character"},
+    {ERR_UNSUPPORTED, SOME("decoder", "{\"type\": \"WordPiece\"}"),
+     "decoder: unknown type 'WordPiece'"},
+    {ERR_UNSUPPORTED, SOME("post_processor", "{\"type\": \"BertProcessing\"}"),
+     "post_processor: unknown type 'BertProcessing'"},
+    {ERR_UNSUPPORTED,
+     SOME("post_processor",
+          "{\"type\": \"TemplateProcessing\", \"single\": [{\"Sequence\": "
+          "{\"id\": \"B\"}}], \"special_tokens\": {}}"),
+     "post_processor: single[0]: sequence 'B'"},
+    {ERR_INPUT,
+     SOME("post_processor",
+          "{\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": "
+          "{\"id\": \"S\"}}], \"special_tokens\": {}}"),
+     "post_processor: single[0]: special_tokens: no 'S'"},
+    {ERR_INPUT,
+     SOME("added_tokens", "[{\"id\": 7, \"content\": \"<x>\", " FLAGS "}]"),
+     "added_tokens: [0]: '<x>' has id 7 in the file, but upstream gives it 3"},
+    {ERR_INPUT,
+     SOME("added_tokens", "[{\"id\": 3, \"content\": \"ab\", " FLAGS "}]"),
+     "'ab' has id 3 in the file, but upstream gives it 2"},
+    {ERR_INPUT,
+     SOME("added_tokens", "[{\"id\": 3, \"content\": \"\", " FLAGS "}]"),
+     "added_tokens: [0]: 'content' is empty"},
+    {ERR_INPUT, SOME("added_tokens", "[{\"id\": 3, \"content\": \"<x>\"}]"),
+     "added_tokens: [0]: no 'single_word'"},
+    {ERR_INPUT,
+     SOME("added_tokens", "[{\"id\": 3, \"content\": \"x\", " FLAGS
+                          "}, {\"id\": 3, \"content\": \"x\", " FLAGS "}]"),
+     "added_tokens: [1]: 'x' occurs twice"},
+    {ERR_UNSUPPORTED, OF_MODEL("\"type\": \"WordPiece\", " VOCAB),
+     "model: unknown type 'WordPiece'"},
+    {ERR_UNSUPPORTED, OF_MODEL(VOCAB),
+     "model: neither a 'type' nor 'merges' say which model it is"},
+    {ERR_INPUT, OF_MODEL("\"type\": \"BPE\", \"merges\": []"),
+     "model: no 'vocab'"},
+    {ERR_INPUT, OF_MODEL("\"type\": \"BPE\", " VOCAB), "model: no 'merges'"},
+    {ERR_INPUT, OF_MODEL("\"type\": \"Unigram\", " VOCAB),
+     "model: 'vocab' is not what the type needs"},
+    {ERR_INPUT, OF_MODEL("\"type\": \"Unigram\", \"vocab\": []"),
+     "empty vocabulary"},
+    {ERR_INPUT,
+     OF_MODEL("\"type\": \"Unigram\", \"unk_id\": 3, \"vocab\": [[\"a\", 0]]"),
+     "model: unk_id 3 is not in the vocabulary"},
+    {ERR_UNSUPPORTED,
+     OF_MODEL("\"type\": \"BPE\", \"dropout\": 0.1, " VOCAB ", \"merges\": []"),
+     "model: dropout: line 1, column 56: a dropout of 0.1"},
+    {ERR_INPUT,
+     OF_MODEL(
+         "\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"a\": 1}, \"merges\": []"),
+     "model: vocab: 'a' occurs twice"},
+    {ERR_INPUT,
+     OF_MODEL(
+         "\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 0}, \"merges\": []"),
+     "id 0 stands for two tokens"},
+    {ERR_INPUT,
+     OF_MODEL("\"type\": \"BPE\", \"vocab\": {\"a\": -1}, \"merges\": []"),
+     "an id is not a small whole number"},
+    {ERR_INPUT,
+     OF_MODEL(
+         "\"type\": \"BPE\", \"vocab\": {\"a\": 99999999}, \"merges\": []"),
+     "id 99999999 is above the limit"},
+    {ERR_INPUT,
+     OF_MODEL("\"type\": \"BPE\", \"vocab\": {\"a\": \"0\"}, \"merges\": []"),
+     "model: vocab: line 1, column 60: an id is not a number"},
+    {ERR_INPUT,
+     OF_MODEL("\"type\": \"BPE\", " VOCAB ", \"merges\": [\"a  b\"]"),
+     "a merge has not exactly one space"},
+    {ERR_INPUT, OF_MODEL("\"type\": \"BPE\", " VOCAB ", \"merges\": [\"ab\"]"),
+     "a merge has not exactly one space"},
+    {ERR_INPUT, OF_MODEL("\"type\": \"BPE\", " VOCAB ", \"merges\": [[\"a\"]]"),
+     "a merge is not two strings"},
+    {ERR_INPUT,
+     OF_MODEL("\"type\": \"BPE\", " VOCAB ", \"merges\": [[\"a\", \"c\"]]"),
+     "model: merges: item 0: 'c' is not in the vocabulary"},
+    {ERR_INPUT,
+     OF_MODEL("\"type\": \"BPE\", " VOCAB ", \"merges\": [[\"b\", \"a\"]]"),
+     "model: merges: item 0: 'ba' is not in the vocabulary"},
+    {ERR_UNSUPPORTED,
+     OF_MODEL("\"type\": \"BPE\", \"continuing_subword_prefix\": "
+              "\"\xe2\x96\x81\", " VOCAB ", \"merges\": []"),
+     "model: a continuing_subword_prefix outside ASCII"},
+    {ERR_INPUT,
+     OF_MODEL("\"type\": \"BPE\", \"byte_fallback\": 1, " VOCAB
+              ", \"merges\": []"),
+     "not true or false"},
+    {ERR_INPUT,
+     "{\"version\": \"1.0\", \"model\": {\"type\": \"BPE\", \"type\": "
+     "\"BPE\"}}",
+     "model: line 1, column 45: duplicate key 'type'"},
+};
+
+static void test_refusals(void)
+{
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct err err = ERR_INIT;
+        struct tokenizer *t = open_text(bad[i].text, strlen(bad[i].text), &err);
+
+        if (!ok(!t && err.code == bad[i].code &&
+                    strstr(err.text, bad[i].says) &&
+                    strstr(err.text, "tokenizer.json") &&
+                    !strchr(err.text, '\n'),
+                "refused: %s", bad[i].says))
+            diag("%d: %s", err.code, err.text);
+        tokenizer_free(t);
+    }
+}
+
+static const char sound[] =
+    "{\"version\": \"1.0\", \"truncation\": {\"max_length\": 3}, \"padding\": "
+    "null, \"added_tokens\": [{\"id\": 3, \"content\": \"<x>\", " FLAGS
+    "}], \"normalizer\": {\"type\": \"NFC\"}, \"pre_tokenizer\": {\"type\": "
+    "\"Split\", \"pattern\": {\"Regex\": \"\\\\s\"}, \"behavior\": "
+    "\"Isolated\", \"invert\": false}, \"post_processor\": null, \"decoder\": "
+    "{\"type\": \"Fuse\"}, \"extra\": 1, " MODEL "}";
+
+static void test_every_cut(void)
+{
+    int wrong = 0;
+
+    for (size_t n = 0; n < sizeof(sound) - 1; n++) {
+        struct err err = ERR_INIT;
+        struct tokenizer *t = open_text(sound, n, &err);
+
+        if (t || err.code != ERR_INPUT)
+            wrong++;
+        tokenizer_free(t);
+    }
+    is_int(wrong, 0, "a file cut at any byte is refused");
+}
+
+static void test_questions(void)
+{
+    struct err err = ERR_INIT;
+    struct tokenizer *t = open_text(sound, sizeof(sound) - 1, &err);
+    struct token_ids ids;
+    size_t len;
+
+    if (!ok(t != NULL, "a sound file opens"))
+        diag("%s", err.text);
+    is_str(tokenizer_warning(t, 0), "'truncation' does not apply here",
+           "truncation is told");
+    is_str(tokenizer_warning(t, 1), "unknown key 'extra'", "so is another key");
+    ok(!tokenizer_warning(t, 2), "and that is all");
+    is_int(tokenizer_id(t, "ab"), 2, "a token's id");
+    is_int(tokenizer_id(t, "<x>"), 3, "an added token's id");
+    is_int(tokenizer_id(t, "zz"), -1, "no token's id");
+    is_str(tokenizer_piece(t, 2, &len), "ab", "how an id is spelled");
+    is_str(tokenizer_piece(t, 3, &len), "<x>", "an added one");
+    ok(!tokenizer_piece(t, 4, &len) && !tokenizer_piece(t, -1, &len),
+       "no such");
+    is_int((int64_t)tokenizer_size(t), 4, "one more than the highest id");
+    token_ids_init(&ids);
+    ids.want_places = true;
+    tokenizer_encode(t, "ab<x>a", 6, false, &ids, &err);
+    ok(ids.count == 3 && ids.starts[1] == 2 && ids.ends[1] == 5 &&
+           ids.starts[2] == 5 && ids.ends[2] == 6,
+       "tokens know their bytes");
+    is_int(tokenizer_encode(t, "a\xff", 2, false, &ids, &err), -1,
+           "text that is not UTF-8 is refused");
+    is_str(err.text, "text is not UTF-8 at byte 1", "with the place");
+    token_ids_release(&ids);
+    tokenizer_free(t);
+}
+
+/* Steps of merging one piece of n letters. */
+static uint64_t operations(const struct tokenizer *t, size_t n)
+{
+    struct model_work work = {0};
+    struct err err = ERR_INIT;
+    char *text = xmalloc(n);
+
+    for (size_t i = 0; i < n; i++)
+        text[i] = i % 3 ? 'a' : 'b';
+    model_encode(t->model, &work, text, n, &err);
+    uint64_t count = work.operations;
+    model_work_release(&work);
+    free(text);
+    return count;
+}
+
+static void test_long_piece(void)
+{
+    static const char doubling[] = OF_MODEL(
+        "\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"aa\": 2, \"ab\": "
+        "3, \"baa\": 4, \"baabaa\": 5}, \"merges\": [\"a a\", \"b aa\", \"baa "
+        "baa\", \"a b\"]");
+    struct err err = ERR_INIT;
+    struct tokenizer *t = open_text(doubling, sizeof(doubling) - 1, &err);
+
+    uint64_t small = operations(t, 1000), large = operations(t, 100000);
+    ok(small > 0 && large < small * 100 * 3,
+       "a piece of 100 KB takes n log n steps: %llu against %llu for 1 KB",
+       (unsigned long long)large, (unsigned long long)small);
+    tokenizer_free(t);
+}
+
+struct job {
+    const struct tokenizer *t;
+    int wrong;
+};
+
+static void *encode_often(void *arg)
+{
+    struct job *job = arg;
+    struct token_ids ids;
+
+    token_ids_init(&ids);
+    for (int i = 0; i < 2000; i++) {
+        struct err err = ERR_INIT;
+
+        if (tokenizer_encode(job->t, "ab e\xcc\x81<x>ba", 11, false, &ids,
+                             &err) ||
+            ids.count != 4 || ids.ids[0] != 2 || ids.ids[1] != 3)
+            job->wrong++;
+    }
+    token_ids_release(&ids);
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    struct err err = ERR_INIT;
+    struct tokenizer *t = open_text(sound, sizeof(sound) - 1, &err);
+    struct job jobs[4];
+    pthread_t threads[4];
+    int wrong = 0;
+
+    for (int i = 0; i < 4; i++) {
+        jobs[i] = (struct job){t, 0};
+        pthread_create(&threads[i], NULL, encode_often, &jobs[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        wrong += jobs[i].wrong;
+    }
+    is_int(wrong, 0, "four threads share one tokenizer");
+    tokenizer_free(t);
+}
+
+#define CONFIG                                                     \
+    "{\"added_tokens_decoder\": {\"300\": {\"content\": \"[E]\", " \
+    "\"special\": true}}}"
+
+/* 256 bytes as ranks, then "ab" and what the caller adds. */
+static void put_ranks(const char *more)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    struct buf text = BUF_INIT;
+
+    for (int i = 0; i < 256; i++)
+        buf_addf(&text, "%c%c== %d\n", digits[i >> 2], digits[(i & 3) << 4], i);
+    buf_addstr(&text, "YWI= 256\n"); /* ab */
+    buf_addstr(&text, more);
+    put_file("tiktoken.model", text.data, text.len);
+    buf_release(&text);
+}
+
+static void test_tiktoken(void)
+{
+    static const struct {
+        const char *more, *config, *says;
+    } rows[] = {
+        {"YWJj\n", CONFIG,
+         "tiktoken.model: line 258: no space before the rank"},
+        {"YW!j 257\n", CONFIG, "line 258: not base64"},
+        {"YWJ 257\n", CONFIG, "line 258: not base64"},
+        {"YWJj x\n", CONFIG, "line 258: not a rank"},
+        {"YWJj 256\n", CONFIG, "line 258: id 256 stands for two tokens"},
+        {"YWI= 257\n", CONFIG, "occurs twice"},
+        {"", "{}",
+         "tokenizer_config.json: added_tokens_decoder: no "
+         "'added_tokens_decoder'"},
+        {"", "{\"added_tokens_decoder\": {\"x\": {\"content\": \"a\"}}}",
+         "'x' is not an id"},
+        {"", "{\"added_tokens_decoder\": {\"7\": {\"content\": \"a\"}}}",
+         "'7' is the rank of another token"},
+        {"", "{\"added_tokens_decoder\": {\"300\": {}}}", "no 'content'"},
+    };
+    struct err err = ERR_INIT;
+    struct token_ids ids;
+    struct buf text = BUF_INIT;
+    char *json = path_join(folder, "tokenizer.json");
+
+    unlink(json);
+    free(json);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        err_clear(&err);
+        put_ranks(rows[i].more);
+        put_file("tokenizer_config.json", rows[i].config,
+                 strlen(rows[i].config));
+        struct tokenizer *t = tokenizer_open(folder, NULL, &err);
+        if (!ok(!t && err.code == ERR_INPUT && strstr(err.text, rows[i].says),
+                "refused: %s", rows[i].says))
+            diag("%s", err.text);
+        tokenizer_free(t);
+    }
+    err_clear(&err);
+    put_ranks("");
+    put_file("tokenizer_config.json", CONFIG, strlen(CONFIG));
+    struct tokenizer *t = tokenizer_open(folder, NULL, &err);
+    if (!ok(t != NULL, "a folder with tiktoken.model opens"))
+        diag("%s", err.text);
+    token_ids_init(&ids);
+    tokenizer_encode(t, "ab[E]\xc3\xa9", 7, false, &ids, &err);
+    ok(ids.count == 4 && ids.ids[0] == 256 && ids.ids[1] == 300 &&
+           ids.ids[2] == 0xc3 && ids.ids[3] == 0xa9,
+       "ranks are ids, special tokens are found");
+    tokenizer_decode(t, ids.ids, ids.count, true, &text, &err);
+    is_str(text.data, "ab\xc3\xa9", "and back, without the special one");
+
+    /* Runs of more than 25,000 are cut: 'ab' across the cut is not joined. */
+    struct buf run = BUF_INIT;
+    for (int i = 0; i < 24999; i++)
+        buf_addch(&run, 'x');
+    buf_addstr(&run, "ab");
+    tokenizer_encode(t, run.data, run.len, false, &ids, &err);
+    is_int((int64_t)ids.count, 25001, "a run is cut after 25,000 characters");
+    buf_release(&run);
+    buf_release(&text);
+    token_ids_release(&ids);
+    tokenizer_free(t);
+}
+
+/* A Qwen3.5-like file whose class splits marks off letters. */
+static void test_class(void)
+{
+    static const char marks[] =
+        "{\"version\": \"1.0\", \"normalizer\": {\"type\": \"NFC\"}, "
+        "\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": "
+        "[{\"type\": \"Split\", \"pattern\": {\"Regex\": "
+        "\"[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?[\\\\p{L}\\\\p{M}]+|.\"}, "
+        "\"behavior\": \"Isolated\", \"invert\": false}, {\"type\": "
+        "\"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": false}]}, "
+        "\"decoder\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": "
+        "\"BPE\", \"vocab\": {\"a\": 0, \"\xc3\x8c\": 1, \"\xc4\xbb\": 2, "
+        "\"\xc3\x8c\xc4\xbb\": 3, \"a\xc3\x8c\xc4\xbb\": 4}, \"merges\": "
+        "[\"\xc3\x8c \xc4\xbb\", \"a \xc3\x8c\xc4\xbb\"]}}";
+    static const char text[] = "a\xcc\x99"; /* U+0319 */
+    static const char qwen2[] = "{\"tokenizer_class\": \"Qwen2Tokenizer\"}";
+    static const char plain[] =
+        "{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}";
+    static const char other[] = "{\"tokenizer_class\": \"OtherTokenizer\"}";
+    struct tokenizer_options options = {.rule = TOKENIZER_UNSAID};
+    struct err err = ERR_INIT;
+    struct token_ids ids;
+    struct tokenizer *t;
+
+    token_ids_init(&ids);
+    put_file("tokenizer.json", marks, sizeof(marks) - 1);
+    put_file("tokenizer_config.json", qwen2, sizeof(qwen2) - 1);
+    t = tokenizer_open(folder, &options, &err);
+    if (!ok(t != NULL, "a pack of class Qwen2Tokenizer opens"))
+        diag("%s", err.text);
+    is_int(tokenizer_encode(t, "a", 1, false, &ids, &err), 0,
+           "text that both read alike is encoded");
+    is_int(tokenizer_encode(t, text, 3, false, &ids, &err), -1,
+           "text that they read otherwise is refused");
+    ok(err.code == ERR_UNSUPPORTED, "as unsupported");
+    is_str(err.text,
+           "tokenizer.json gives 1 ids, tokenizer_class 'Qwen2Tokenizer' gives "
+           "2; first difference at token 0: 4 against 0; the protocol must say "
+           "'tokenizer': 'file' or 'class'",
+           "with both");
+    tokenizer_free(t);
+    for (int rule = TOKENIZER_FILE; rule <= TOKENIZER_CLASS; rule++) {
+        err_clear(&err);
+        options.rule = (enum tokenizer_rule)rule;
+        t = tokenizer_open(folder, &options, &err);
+        tokenizer_encode(t, text, 3, false, &ids, &err);
+        is_int((int64_t)ids.count, rule == TOKENIZER_FILE ? 1 : 2,
+               rule == TOKENIZER_FILE ? "said 'file'" : "said 'class'");
+        tokenizer_free(t);
+    }
+    put_file("tokenizer_config.json", plain, sizeof(plain) - 1);
+    t = tokenizer_open(folder, &options, &err);
+    tokenizer_encode(t, text, 3, false, &ids, &err);
+    is_int((int64_t)ids.count, 1, "PreTrainedTokenizerFast takes the file");
+    tokenizer_free(t);
+    put_file("tokenizer_config.json", other, sizeof(other) - 1);
+    t = tokenizer_open(folder, &options, &err);
+    ok(!t && err.code == ERR_UNSUPPORTED &&
+           strstr(err.text, "'OtherTokenizer'"),
+       "an unknown class cannot be followed: %s", err.text);
+    err_clear(&err);
+    options.rule = TOKENIZER_UNSAID;
+    t = tokenizer_open(folder, &options, &err);
+    ok(t && tokenizer_warning(t, 0) &&
+           strstr(tokenizer_warning(t, 0), "OtherTokenizer"),
+       "unsaid, the file is taken with a warning");
+    tokenizer_free(t);
+    is_int(tokenizer_rule_parse("fast", &options.rule, &err), -1,
+           "another word for the rule is refused");
+    token_ids_release(&ids);
+}
+
+int main(void)
+{
+    struct err err = ERR_INIT;
+
+    if (!mkdtemp(folder))
+        return 1;
+    test_refusals();
+    test_every_cut();
+    test_questions();
+    test_long_piece();
+    test_threads();
+    test_tiktoken();
+    test_class();
+    ok(!tokenizer_open("/nonexistent/tokenizer.json", NULL, &err) &&
+           err.code == ERR_INPUT,
+       "a missing file: %s", err.text);
+    err_clear(&err);
+    io_remove_tree(folder, &err);
+    return done();
+}
