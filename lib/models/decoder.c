@@ -297,7 +297,7 @@ int decoder_forward(struct model *m, const struct forward_options *o,
 
     p.rows = decoder_first(&p, count);
     checkpoint_set_precision(d->weights, o->precision);
-    if (ops_init(&p.ops, o->precision, pass_bytes(&p), err))
+    if (ops_init(&p.ops, o->precision, o->sums, pass_bytes(&p), err))
         return -1;
     struct act x =
         ops_new(&p.ops, p.rows, d->width,
