@@ -919,6 +919,16 @@ static void print(struct rt *rt, uint32_t at, struct jval v)
     write_out(rt, at, v.s->data, v.s->len);
 }
 
+/* What a call or filter block gives is joined as it is: only text will do. */
+static void write_text(struct rt *rt, uint32_t at, struct jval v)
+{
+    rt->at = at;
+    if (v.type != JV_STR)
+        rt_fail(rt, ERR_INPUT, "the block's value is no string but %s",
+                jval_typename(v));
+    write_out(rt, at, v.s->data, v.s->len);
+}
+
 static void exec_call_block(struct rt *rt, struct jact *act,
                             const struct jnode *n)
 {
@@ -932,7 +942,7 @@ static void exec_call_block(struct rt *rt, struct jact *act,
         rt_fail(rt, ERR_INPUT, "multiple values for keyword argument 'caller'");
     jdict_put(rt, args.kw, jval_cstr(rt, "caller"), caller);
     rt->at = n->at;
-    print(rt, n->at, jinja_call(rt, callee, &args));
+    write_text(rt, n->at, jinja_call(rt, callee, &args));
 }
 
 static void exec_generation(struct rt *rt, struct jact *act,
@@ -1013,7 +1023,7 @@ static enum flow exec_scoped(struct rt *rt, struct jact *act,
             assign(rt, act, n->a,
                    n->b ? eval_filters(rt, act, n->b, text) : text);
         else
-            print(rt, n->at, eval_filters(rt, act, n->a, text));
+            write_text(rt, n->at, eval_filters(rt, act, n->a, text));
     }
     if (flow == FLOW_NEXT)
         leave_frame(act, &n->frame);

@@ -43,6 +43,16 @@ void jargs_bind(struct rt *rt, struct jargs *args, const char *what,
         rt_fail(rt, ERR_INPUT, "%s: unexpected keyword argument", what);
 }
 
+/* sorted() wants an int for its reverse. */
+static bool is_reverse(struct rt *rt, struct jval v)
+{
+    if (v.type == JV_MISSING)
+        return false;
+    if (!jval_is_int(v))
+        jval_index(rt, v);
+    return jval_truth(rt, v);
+}
+
 static bool flag(struct rt *rt, struct jval v, bool otherwise)
 {
     return v.type == JV_MISSING ? otherwise : jval_truth(rt, v);
@@ -148,13 +158,13 @@ static void merge_sort(struct sorting *s, struct keyed *v, struct keyed *spare,
 }
 
 static struct jval sort_keyed(struct rt *rt, struct keyed *v, size_t n,
-                              bool is_reverse, bool is_plain)
+                              bool reverse, bool is_plain)
 {
     struct sorting s = {rt, is_plain};
     struct keyed *spare = rt_alloc(rt, (n + 1) * sizeof(*spare));
     struct jval out = jval_list(rt, JV_LIST, n);
 
-    for (size_t i = 0; is_reverse && i < n / 2; i++) {
+    for (size_t i = 0; reverse && i < n / 2; i++) {
         struct keyed t = v[i];
 
         v[i] = v[n - 1 - i];
@@ -162,7 +172,7 @@ static struct jval sort_keyed(struct rt *rt, struct keyed *v, size_t n,
     }
     merge_sort(&s, v, spare, n);
     for (size_t i = 0; i < n; i++)
-        jlist_add(rt, out.list, v[is_reverse ? n - 1 - i : i].value);
+        jlist_add(rt, out.list, v[reverse ? n - 1 - i : i].value);
     return out;
 }
 
@@ -203,7 +213,7 @@ static struct jval f_sort(struct rt *rt, struct jval v, struct jargs *args)
         keyed[i] = (struct keyed){
             sort_key(rt, list.list->v[i], a[2], flag(rt, a[1], false)),
             list.list->v[i]};
-    return sort_keyed(rt, keyed, n, flag(rt, a[0], false), false);
+    return sort_keyed(rt, keyed, n, is_reverse(rt, a[0]), false);
 }
 
 static struct jval f_dictsort(struct rt *rt, struct jval v, struct jargs *args)
@@ -234,7 +244,7 @@ static struct jval f_dictsort(struct rt *rt, struct jval v, struct jargs *args)
         keyed[i] = (struct keyed){flag(rt, a[0], false) ? key : lower(rt, key),
                                   items.list->v[i]};
     }
-    return sort_keyed(rt, keyed, n, flag(rt, a[2], false), true);
+    return sort_keyed(rt, keyed, n, is_reverse(rt, a[2]), true);
 }
 
 static struct jval min_max(struct rt *rt, struct jval v, struct jargs *args,
@@ -477,9 +487,8 @@ static struct jval f_batch(struct rt *rt, struct jval v, struct jargs *args)
     struct jval a[2], out = jiter_lazy(rt, JI_BATCH, v);
 
     jargs_bind(rt, args, "batch", "linecount,fill_with", 1, false, a);
-    if (!jval_is_int(a[0]))
-        rt_fail(rt, ERR_UNSUPPORTED, "batch: a line count that is not an int");
-    out.iter->number = jval_clamp(rt, a[0]);
+    out.iter->args.v = rt_alloc(rt, sizeof(a[0]));
+    out.iter->args.v[0] = a[0];
     out.iter->fallback = a[1].type == JV_MISSING ? jval_none : a[1];
     return out;
 }
@@ -489,7 +498,8 @@ static struct jval f_slice(struct rt *rt, struct jval v, struct jargs *args)
     struct jval a[2], out = jiter_lazy(rt, JI_SLICE, v);
 
     jargs_bind(rt, args, "slice", "slices,fill_with", 1, false, a);
-    out.iter->number = jval_index(rt, a[0]);
+    out.iter->args.v = rt_alloc(rt, sizeof(a[0]));
+    out.iter->args.v[0] = a[0];
     out.iter->fallback = a[1].type == JV_MISSING ? jval_none : a[1];
     return out;
 }
@@ -575,7 +585,7 @@ static struct jval f_replace(struct rt *rt, struct jval v, struct jargs *args)
     return jstr_replace(
         rt, jval_to_str(rt, v), jval_to_str(rt, a[0]), jval_to_str(rt, a[1]),
         a[2].type == JV_MISSING || a[2].type == JV_NONE ? -1
-                                                        : jval_clamp(rt, a[2]));
+                                                        : jval_index(rt, a[2]));
 }
 
 static struct jval f_indent(struct rt *rt, struct jval v, struct jargs *args)
@@ -1169,10 +1179,6 @@ bool jtest_call(struct rt *rt, int test, struct jval v, struct jargs *args)
     case T_ODD:
     case T_EVEN:
     case T_DIVISIBLEBY:
-        if (v.type == JV_STR)
-            rt_fail(rt, ERR_INPUT,
-                    "not all arguments converted during string "
-                    "formatting");
         v = jval_arith(rt, JN_MOD, v, t == T_DIVISIBLEBY ? other : jval_int(2));
         return jval_equal(rt, v, jval_int(t == T_ODD));
     case T_DEFINED:

@@ -282,11 +282,18 @@ struct jinja_template {
     int64_t now[6]; /* year, month, day, hour, minute, second */
 };
 
+/* The lists and dicts that are being printed, innermost first. */
+struct jprinting {
+    const void *p;
+    struct jprinting *up;
+};
+
 struct rt {
     struct arena *arena;
     const struct jinja_template *t;
     struct jdict *vars;
     struct joutput *out;
+    struct jprinting *printing;
     const struct jact *root;
     struct jinja_results *results;
     size_t span_cap;

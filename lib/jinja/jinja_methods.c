@@ -833,7 +833,7 @@ static struct jval call_str(struct rt *rt, struct jval v, const char *name,
     if (is(name, "splitlines")) {
         jargs_bind(rt, args, name, "keepends", 0, false, a);
         return jstr_splitlines(rt, v,
-                               a[0].type != JV_MISSING && jval_truth(rt, a[0]));
+                               a[0].type != JV_MISSING && jval_index(rt, a[0]));
     }
     if (is(name, "partition") || is(name, "rpartition")) {
         jargs_bind(rt, args, name, "sep", 1, true, a);

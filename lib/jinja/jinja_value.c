@@ -661,7 +661,17 @@ void jval_print_repr(struct rt *rt, struct jsb *b, struct jval v)
     default:
         break;
     }
+    struct jprinting me = {v.type == JV_NAMESPACE ? NULL : v.p, rt->printing};
+    if (v.type == JV_LIST || v.type == JV_TUPLE || v.type == JV_DICT)
+        for (struct jprinting *p = me.up; p; p = p->up)
+            if (p->p == v.p) {
+                jsb_addstr(b, v.type == JV_LIST    ? "[...]"
+                              : v.type == JV_TUPLE ? "(...)"
+                                                   : "{...}");
+                return;
+            }
     rt_enter(rt);
+    rt->printing = &me;
     switch (v.type) {
     case JV_LIST:
         print_items(rt, b, v.list, '[', ']', false);
@@ -677,7 +687,7 @@ void jval_print_repr(struct rt *rt, struct jsb *b, struct jval v)
         break;
     case JV_NAMESPACE:
         jsb_addstr(b, "<Namespace ");
-        print_dict(rt, b, v.dict);
+        jval_print_repr(rt, b, (struct jval){.type = JV_DICT, .dict = v.dict});
         jsb_addch(b, '>');
         break;
     case JV_MACRO:
@@ -710,6 +720,7 @@ void jval_print_repr(struct rt *rt, struct jsb *b, struct jval v)
                     jval_typename(v));
         }
     }
+    rt->printing = me.up;
     rt_leave(rt);
 }
 
@@ -1405,6 +1416,8 @@ static bool next_lazy(struct rt *rt, struct jiter *it, struct jval *out)
             rt_fail(rt, ERR_INPUT, "can only get item pairs from a mapping");
         if (it->kind == JI_SLICE)
             it->source = jval_to_list(rt, it->source);
+        if (it->kind == JI_SLICE)
+            it->number = jval_index(rt, it->args.v[0]);
         if (!it->is_done)
             it->from = jiter_new(rt, it->source);
     }
@@ -1491,7 +1504,7 @@ static bool next_lazy(struct rt *rt, struct jiter *it, struct jval *out)
             row = jval_list(rt, JV_LIST, 0);
         it->attr = jval_missing;
         while (jiter_next(rt, it->from, &v)) {
-            if ((int64_t)row.list->n == it->number) {
+            if (jval_equal(rt, jval_int((int64_t)row.list->n), it->args.v[0])) {
                 it->attr = jval_list(rt, JV_LIST, 1);
                 jlist_add(rt, it->attr.list, v);
                 *out = row;
@@ -1503,8 +1516,11 @@ static bool next_lazy(struct rt *rt, struct jiter *it, struct jval *out)
         if (row.list->n == 0)
             return false;
         if (it->fallback.type != JV_NONE)
-            while ((int64_t)row.list->n < it->number)
+            while (jval_order(rt, JC_LT, jval_int((int64_t)row.list->n),
+                              it->args.v[0])) {
+                jval_index(rt, it->args.v[0]);
                 jlist_add(rt, row.list, it->fallback);
+            }
         *out = row;
         return true;
     }
