@@ -108,6 +108,13 @@ CHAIN := SIZE ROOT PACK RECEIPT REFERENCE CASES PROTOCOL GATES CANDIDATE \
          CANDIDATE_EXE PRECISION FILES ADJUDICATE KEEP_REFERENCE THREADS RUN
 qualify: build
 	@ASSAY_BIN=$O pipelines/qualify $(foreach v,$(CHAIN),$(if $($v),$v='$($v)'))
+# Hidden states against upstream's: MODEL=, INPUT=, and what parity --help tells.
+PARITY := MODEL INPUT REVISION RECEIPT PRECISION ATTN DEVICE GATES OUT TRACE \
+          THREADS
+lower = $(shell echo $1 | tr A-Z a-z)
+parity: build
+	@ASSAY_BIN=$O pipelines/parity $(if $(TEXT),--text) \
+	    $(foreach v,$(PARITY),$(if $($v),--$(call lower,$v) '$($v)'))
 audit: build
 	@$O/assay-receipt audit '$(RUN)'
 
@@ -121,6 +128,7 @@ install: build man
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/assay
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install pipelines/qualify $(DESTDIR)$(PREFIX)/bin/assay-qualify
+	install pipelines/parity $(DESTDIR)$(PREFIX)/bin/assay-parity
 	install -m 644 pipelines/*.json $(DESTDIR)$(PREFIX)/share/assay
 	cp -R fixtures/tiny $(DESTDIR)$(PREFIX)/share/assay/
 	for page in $(MAN_PAGES); do \
@@ -136,7 +144,7 @@ $O/synth/%/pack:
 clean:
 	rm -rf build
 FORCE:
-.PHONY: all build tests check check-layers check-headers man qualify audit synth \
+.PHONY: all build tests check check-layers check-headers man qualify parity audit synth \
         reference install clean FORCE
 .SECONDARY:
 
