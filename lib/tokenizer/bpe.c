@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT = 24, CAP = 1 << 30, MAX_PROBES = 4096 };
+enum { SHORT = 24, MAX_PROBES = 4096 };
 
 static uint64_t hash_pair(uint64_t key)
 {
@@ -45,6 +45,16 @@ static struct pair find_pair(const struct model *m, const char *text,
         if (slot->key == UINT64_MAX)
             return none;
     }
+}
+
+/* Brings closer what find_pair() will look at. */
+static void fetch_pair(const struct model *m, const struct symbol *a,
+                       const struct symbol *b)
+{
+    uint64_t key = (uint64_t)a->id << 32 | b->id;
+
+    if (m->kind == MODEL_BPE)
+        __builtin_prefetch(&m->pairs[hash_pair(key) & m->pair_mask]);
 }
 
 static size_t shown(size_t len)
@@ -196,7 +206,7 @@ int bpe_load_merges(struct model *m, const struct merge_text *merges,
 
     while (slots < count * 2)
         slots *= 2;
-    m->pairs = mem_array(slots, sizeof(*m->pairs), CAP, err);
+    m->pairs = table_new(slots, sizeof(*m->pairs), err);
     if (!m->pairs)
         return -1;
     m->pair_mask = slots - 1;
@@ -362,6 +372,8 @@ static void merge_short(const struct model *m, struct model_work *w,
     struct pair pairs[SHORT];
 
     for (size_t i = 0; i + 1 < n; i++)
+        fetch_pair(m, &s[i], &s[i + 1]);
+    for (size_t i = 0; i + 1 < n; i++)
         pairs[i] = find_pair(m, text, &s[i], &s[i + 1]);
     while (n > 1) {
         size_t best = 0;
@@ -375,6 +387,10 @@ static void merge_short(const struct model *m, struct model_work *w,
         s[best].id = pairs[best].id;
         s[best].len += s[best + 1].len;
         n--;
+        if (best + 1 < n)
+            fetch_pair(m, &s[best], &s[best + 2]);
+        if (best > 0)
+            fetch_pair(m, &s[best - 1], &s[best]);
         for (size_t i = best + 1; i < n; i++)
             s[i] = s[i + 1];
         for (size_t i = best + 1; i + 1 < n; i++)

@@ -181,6 +181,10 @@ struct vocab {
 
 enum { VOCAB_MAX_ID = 1 << 24 };
 
+/* A zeroed table that is looked into at random: on huge pages if it is large.
+ * Free with free(). */
+void *table_new(size_t n, size_t size, struct err *err);
+
 /* id of a token in the model's own alphabet, or -1. */
 int64_t vocab_find(const struct vocab *v, const char *text, size_t len);
 /* The same for a token as the file spells it. */

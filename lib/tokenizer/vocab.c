@@ -9,8 +9,32 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { MAX_PROBES = 4096, CAP = 1 << 30 };
+
+void *table_new(size_t n, size_t size, struct err *err)
+{
+    enum { HUGE_PAGE = 2 << 20 };
+    size_t bytes;
+    void *p;
+
+    if (!mem_mul(n, size, &bytes) || bytes > CAP) {
+        err_set(err, ERR_INPUT, "a table of %zu entries is too large", n);
+        return NULL;
+    }
+    if (bytes < HUGE_PAGE)
+        return mem_array(n, size, CAP, err);
+    bytes = (bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
+    p = aligned_alloc(HUGE_PAGE, bytes);
+    if (!p) {
+        err_set(err, ERR_SYSTEM, "out of memory: %zu bytes", bytes);
+        return NULL;
+    }
+    madvise(p, bytes, MADV_HUGEPAGE); /* a wish: without, it is only slower */
+    memset(p, 0, bytes);
+    return p;
+}
 
 int64_t vocab_find_hashed(const struct vocab *v, const char *text, size_t len,
                           uint32_t hash)
@@ -167,7 +191,7 @@ int vocab_index(struct vocab *v, bool is_byte_level, struct err *err)
 
     while (slots < v->count * 2)
         slots *= 2;
-    v->slots = mem_array(slots, sizeof(*v->slots), CAP, err);
+    v->slots = table_new(slots, sizeof(*v->slots), err);
     if (!v->slots || (is_byte_level && make_bytes(v, err)))
         return -1;
     v->mask = slots - 1;
