@@ -156,7 +156,7 @@ static int read_json(const char *dir, const char *name, json_t **out,
 
     *out = NULL;
     if (io_exists(path)) {
-        *out = json_read_file(path, err);
+        *out = json_read_config(path, err);
         ret = *out ? 0 : -1;
     }
     free(path);

@@ -195,7 +195,7 @@ static int read_special(struct tokenizer *t, const char *key, json_t *value,
 
 static int read_specials(struct tokenizer *t, const char *path, struct err *err)
 {
-    json_t *config = json_read_file(path, err), *tokens, *value;
+    json_t *config = json_read_config(path, err), *tokens, *value;
     const char *key;
     int ret = -1;
 

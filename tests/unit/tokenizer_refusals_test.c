@@ -436,7 +436,8 @@ static void test_class(void)
     static const char text[] = "a\xcc\x99"; /* U+0319 */
     static const char qwen2[] = "{\"tokenizer_class\": \"Qwen2Tokenizer\"}";
     static const char plain[] =
-        "{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}";
+        "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", "
+        "\"model_max_length\": 1000000000000000019884624838656}";
     static const char other[] = "{\"tokenizer_class\": \"OtherTokenizer\"}";
     struct tokenizer_options options = {.rule = TOKENIZER_UNSAID};
     struct err err = ERR_INIT;
