@@ -67,6 +67,10 @@ $O/tests/%: $O/tests/unit/%.o $O/libassay.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
 
+$O/bench/%: $O/tests/bench/%.o $O/libassay.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
+
 # Kernel forms for one instruction set; chosen at run time.
 $O/%_avx2.o: ISA := -mavx2 -mfma -mf16c
 
@@ -82,6 +86,10 @@ JOBS ?= 2
 check: build tests check-layers check-headers
 	ASSAY_BIN=$O prove -j$(JOBS) --timer \
 	    $(TEST_BINS) $(wildcard tests/cli/*.t tests/pipeline/*.t)
+
+# Speed is measured, never asserted: prints each kernel's and its ratios.
+bench: $(patsubst tests/bench/%.c,$O/bench/%,$(wildcard tests/bench/*.c))
+	@for b in $^; do $$b || exit; done
 
 check-layers:
 	@sh tests/support/layers.sh
@@ -144,8 +152,9 @@ $O/synth/%/pack:
 clean:
 	rm -rf build
 FORCE:
-.PHONY: all build tests check check-layers check-headers man qualify parity audit synth \
-        reference install clean FORCE
+.PHONY: all build tests check bench \
+        check-layers check-headers man qualify parity audit synth reference \
+        install clean FORCE
 .SECONDARY:
 
 endif

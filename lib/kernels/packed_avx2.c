@@ -219,8 +219,13 @@ static inline __m256i broadcast4(const uint8_t *p)
     return _mm256_set1_epi32(v);
 }
 
-#define ADD(acc, bytes, codes) \
-    acc = _mm256_add_epi16(acc, _mm256_maddubs_epi16(bytes, codes))
+/* acc += bytes * codes.  The addition is spelled out because gcc otherwise
+ * copies the accumulators about; volatile keeps it from loading every x of a
+ * step at once: 16 registers are just enough. */
+#define ADD(acc, bytes, codes)           \
+    __asm__ volatile("vpaddw %1, %0, %0" \
+                     : "+x"(acc)         \
+                     : "x"(_mm256_maddubs_epi16(bytes, codes)))
 
 /* D of eight outputs from the accumulators of three bytes. */
 static inline __m256i weigh24(__m256i a0, __m256i a1, __m256i a2, __m256i sums)
@@ -430,25 +435,32 @@ single_group(const uint32_t *words, const struct split *s, const int planes,
     const __m256i one = _mm256_set1_epi16(1), next = _mm256_set1_epi16(256);
     const __m256i *bytes = (const __m256i *)s->bytes;
     __m256i v = _mm256_loadu_si256((const __m256i *)words);
-    __m256i a[PLANES];
+    __m256i a0 = _mm256_setzero_si256(), a1 = a0, a2 = a0, a3 = a0;
 
-    for (int j = 0; j < 4; j++) {
-        __m256i code = _mm256_and_si256(_mm256_srli_epi16(v, 2 * j), mask);
-        __m256i c = _mm256_add_epi8(code, minus);
-
-        for (int p = 0; p < planes; p++) {
-            __m256i x = _mm256_load_si256(bytes + 4 * p + j);
-            __m256i d = p == planes - 1 ? _mm256_maddubs_epi16(code, x)
-                                        : _mm256_maddubs_epi16(x, c);
-
-            a[p] = j == 0 ? d : _mm256_add_epi16(a[p], d);
-        }
+#define STEP(j)                                                               \
+    {                                                                         \
+        __m256i code = _mm256_and_si256(_mm256_srli_epi16(v, 2 * j), mask);   \
+        __m256i c = _mm256_add_epi8(code, minus);                             \
+                                                                              \
+        a0 = _mm256_add_epi16(a0, _mm256_maddubs_epi16(bytes[j], c));         \
+        a1 = _mm256_add_epi16(a1, _mm256_maddubs_epi16(bytes[4 + j], c));     \
+        if (planes == 4) {                                                    \
+            a2 = _mm256_add_epi16(a2, _mm256_maddubs_epi16(bytes[8 + j], c)); \
+            a3 = _mm256_add_epi16(a3,                                         \
+                                  _mm256_maddubs_epi16(code, bytes[12 + j])); \
+        } else {                                                              \
+            a2 = _mm256_add_epi16(a2,                                         \
+                                  _mm256_maddubs_epi16(code, bytes[8 + j]));  \
+        }                                                                     \
     }
-    *low = _mm256_add_epi32(_mm256_madd_epi16(a[0], one),
-                            _mm256_madd_epi16(a[1], next));
-    *high = _mm256_madd_epi16(a[2], one);
+    STEP(0)
+    STEP(1) STEP(2) STEP(3)
+#undef STEP
+        *low = _mm256_add_epi32(_mm256_madd_epi16(a0, one),
+                                _mm256_madd_epi16(a1, next));
+    *high = _mm256_madd_epi16(a2, one);
     if (planes == 4)
-        *high = _mm256_add_epi32(*high, _mm256_madd_epi16(a[3], next));
+        *high = _mm256_add_epi32(*high, _mm256_madd_epi16(a3, next));
 }
 
 /* Eight outputs of the single row. */
