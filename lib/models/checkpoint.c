@@ -5,6 +5,7 @@
 #include "base/bug.h"
 #include "base/mem.h"
 #include "hash/hash.h"
+#include "models/quantized.h"
 #include "safetensors/safetensors.h"
 
 #include <fnmatch.h>
@@ -18,7 +19,7 @@
 enum { NAME_SIZE = 256, ALIGN = 64, PIECE = 1 << 16, BLOCK = 128 };
 static const size_t BUFFER_CAP = (size_t)1 << 40;
 
-enum wanted_kind { WANTED_DENSE, WANTED_PARAM };
+enum wanted_kind { WANTED_DENSE, WANTED_PARAM, WANTED_INTS };
 
 /* Elements [offset, offset + count) of a tensor. */
 struct wanted {
@@ -316,6 +317,18 @@ void part_param(struct part *p, struct param *target, int64_t count,
     w->count = count;
 }
 
+void part_ints(struct part *p, const int64_t **target, int64_t count,
+               const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    struct wanted *w = add(p, WANTED_INTS, (void *)target, format, ap);
+    va_end(ap);
+    w->shape = SHAPE(count);
+    w->count = count;
+}
+
 /* ---- checking ---- */
 
 bool checkpoint_has(const struct checkpoint *c, const char *format, ...)
@@ -329,83 +342,198 @@ bool checkpoint_has(const struct checkpoint *c, const char *format, ...)
     return n > 0 && n < NAME_SIZE && find(c, name);
 }
 
-static struct entry *scales_of(const struct checkpoint *c,
-                               const struct wanted *w)
+static struct entry *beside(const struct checkpoint *c, const struct wanted *w,
+                            const char *suffix)
 {
     char name[NAME_SIZE + 16];
 
-    snprintf(name, sizeof(name), "%s_scale_inv", w->name);
+    snprintf(name, sizeof(name), "%s%s", w->name, suffix);
     return find(c, name);
 }
 
-/* Block scales: one a block of 128 x 128, the last ones ragged; or a grid that
- * divides the matrix evenly. */
-static bool is_grid(const struct wanted *w, const struct tensor_shape *s)
+/* How a wanted tensor lies in the files. */
+enum form {
+    FORM_PLAIN,
+    FORM_F8,  /* NAME F8_E4M3 and a grid of scales, NAME_scale_inv */
+    FORM_FP4, /* NAME I8 and NAME_scale_inv, or NAME_packed U8 and NAME_scale:
+                 two columns a byte, a scale a group of 32 */
+    FORM_INT4 /* NAME_packed I32 [out, in / 8], NAME_scale, NAME_shape */
+};
+
+struct stored {
+    enum form form;
+    struct entry *data, *scales, *shape; /* the latter two may be NULL */
+};
+
+static struct stored locate(const struct checkpoint *c, const struct wanted *w)
+{
+    struct stored s = {.data = find(c, w->name)};
+
+    if (s.data) {
+        enum dtype dtype = s.data->info->dtype;
+
+        s.form = dtype == DTYPE_F8_E4M3 ? FORM_F8
+                 : dtype == DTYPE_I8    ? FORM_FP4
+                                        : FORM_PLAIN;
+        if (s.form != FORM_PLAIN)
+            s.scales = beside(c, w, "_scale_inv");
+        return s;
+    }
+    s.data = beside(c, w, "_packed");
+    s.scales = beside(c, w, "_scale");
+    if (s.data && s.data->info->dtype == DTYPE_I32) {
+        s.form = FORM_INT4;
+        s.shape = beside(c, w, "_shape");
+    } else {
+        s.form = FORM_FP4;
+    }
+    return s;
+}
+
+static int check_shape(const struct entry *e, struct tensor_shape shape,
+                       struct err *err)
+{
+    char got[128], wanted[128];
+
+    if (shape_equal(&e->info->shape, &shape))
+        return 0;
+    shape_format(&e->info->shape, got, sizeof(got));
+    shape_format(&shape, wanted, sizeof(wanted));
+    return err_set(err, ERR_INPUT, "tensor '%s' is %s, not %s", e->info->name,
+                   got, wanted);
+}
+
+static int64_t blocks(int64_t n, int64_t size)
+{
+    return (n + size - 1) / size;
+}
+
+/* The rows and columns that share a scale, from the grid's shape: blocks of
+ * 128 x 128, the last ones ragged, or a grid that divides evenly. */
+static bool grid_of(const struct wanted *w, const struct tensor_shape *s,
+                    int64_t *tall, int64_t *wide)
 {
     if (s->dims != 2 || s->size[0] < 1 || s->size[1] < 1)
         return false;
-    bool is_blocks = s->size[0] == (w->out + BLOCK - 1) / BLOCK &&
-                     s->size[1] == (w->in + BLOCK - 1) / BLOCK;
-    return is_blocks || (w->out % s->size[0] == 0 && w->in % s->size[1] == 0);
+    *tall = *wide = BLOCK;
+    if (s->size[0] == blocks(w->out, BLOCK) &&
+        s->size[1] == blocks(w->in, BLOCK))
+        return true;
+    *tall = w->out / s->size[0];
+    *wide = w->in / s->size[1];
+    return w->out % s->size[0] == 0 && w->in % s->size[1] == 0;
 }
 
-static int expect_scales(const struct checkpoint *c, const struct wanted *w,
-                         const struct entry *e, struct err *err)
+static int expect_scales(const struct wanted *w, const struct stored *s,
+                         struct err *err)
 {
-    struct entry *scales = scales_of(c, w);
+    const struct tensor_info *info = s->scales ? s->scales->info : NULL;
+    int64_t tall, wide;
     char shape[128];
 
-    if (!scales || w->shape.dims != 2)
-        return err_set(err, ERR_INPUT, "tensor '%s' is F8_E4M3 without '%s'",
-                       e->info->name, "weight_scale_inv");
-    shape_format(&scales->info->shape, shape, sizeof(shape));
-    if (!is_grid(w, &scales->info->shape))
+    if (!info)
+        return err_set(err, ERR_INPUT, "tensor '%s' is %s without its scales",
+                       s->data->info->name, dtype_name(s->data->info->dtype));
+    s->scales->is_wanted = true;
+    if (info->dtype != DTYPE_F32 && info->dtype != DTYPE_BF16 &&
+        info->dtype != DTYPE_F16 && info->dtype != DTYPE_F8_E8M0 &&
+        info->dtype != DTYPE_U8)
+        return err_set(err, ERR_INPUT,
+                       "tensor '%s' is %s, not F32, BF16, F16, F8_E8M0 or U8",
+                       info->name, dtype_name(info->dtype));
+    if (s->form != FORM_F8)
+        return check_shape(s->scales,
+                           SHAPE(w->out, blocks(w->in, QUANTIZED_GROUP)), err);
+    shape_format(&info->shape, shape, sizeof(shape));
+    if (!grid_of(w, &info->shape, &tall, &wide))
         return err_set(err, ERR_INPUT,
                        "tensor '%s' is %s, no grid of blocks of '%s'",
-                       scales->info->name, shape, e->info->name);
-    if (scales->info->dtype != DTYPE_F32 && scales->info->dtype != DTYPE_BF16 &&
-        scales->info->dtype != DTYPE_F8_E8M0)
-        return err_set(err, ERR_INPUT,
-                       "tensor '%s' is %s, not F32, BF16 or F8_E8M0",
-                       scales->info->name, dtype_name(scales->info->dtype));
-    scales->is_wanted = true;
+                       info->name, shape, s->data->info->name);
     return 0;
+}
+
+/* The stored shape [out, in] that a packed tensor has beside it. */
+static int check_stored_shape(const struct checkpoint *c,
+                              const struct wanted *w, const struct stored *s,
+                              struct err *err)
+{
+    int64_t wide[2] = {0, 0};
+    int32_t narrow[2];
+    const struct tensor_info *info = s->shape ? s->shape->info : NULL;
+
+    if (!info)
+        return 0;
+    s->shape->is_wanted = true;
+    if (check_shape(s->shape, SHAPE(2), err))
+        return -1;
+    if (info->dtype == DTYPE_I32) {
+        if (safetensors_read(c->st, info, 0, sizeof(narrow), narrow, err))
+            return -1;
+        wide[0] = narrow[0];
+        wide[1] = narrow[1];
+    } else if (info->dtype == DTYPE_I64) {
+        if (safetensors_read(c->st, info, 0, sizeof(wide), wide, err))
+            return -1;
+    }
+    s->shape->elements_read += 2;
+    if (wide[0] != w->out || wide[1] != w->in)
+        return err_set(err, ERR_INPUT,
+                       "tensor '%s' says [%" PRId64 ", %" PRId64
+                       "], not [%" PRId64 ", %" PRId64 "]",
+                       info->name, wide[0], wide[1], w->out, w->in);
+    return 0;
+}
+
+static int expect_quantized(const struct checkpoint *c, const struct wanted *w,
+                            const struct stored *s, struct err *err)
+{
+    static const enum dtype dtypes[] = {DTYPE_F8_E4M3, DTYPE_I8, DTYPE_I32};
+    int64_t packing = s->form == FORM_F8 ? 1 : s->form == FORM_FP4 ? 2 : 8;
+    enum dtype dtype = s->data->info->dtype;
+
+    if (w->kind != WANTED_DENSE || w->shape.dims != 2 || w->offset ||
+        w->out != w->shape.size[0])
+        return err_set(err, ERR_UNSUPPORTED,
+                       "tensor '%s' is %s, which is not supported here",
+                       s->data->info->name, dtype_name(dtype));
+    if (dtype != dtypes[s->form - FORM_F8] &&
+        !(s->form == FORM_FP4 && dtype == DTYPE_U8))
+        return err_set(err, ERR_UNSUPPORTED, "tensor '%s' is %s, not U8 or I32",
+                       s->data->info->name, dtype_name(dtype));
+    s->data->is_wanted = true;
+    return check_shape(s->data, SHAPE(w->out, blocks(w->in, packing)), err) ||
+                   expect_scales(w, s, err) || check_stored_shape(c, w, s, err)
+               ? -1
+               : 0;
 }
 
 static int expect_one(const struct checkpoint *c, const struct wanted *w,
                       struct err *err)
 {
-    struct entry *e = find(c, w->name);
-    char got[128], wanted[128];
+    struct stored s = locate(c, w);
 
-    if (!e)
+    if (!s.data)
         return err_set(err, ERR_INPUT, "the pack holds no tensor '%s'",
                        w->name);
-    bool fits = w->kind == WANTED_PARAM
-                    ? shape_count(&e->info->shape) == w->count
-                    : shape_equal(&e->info->shape, &w->shape);
-    if (!fits) {
-        shape_format(&e->info->shape, got, sizeof(got));
-        shape_format(&w->shape, wanted, sizeof(wanted));
-        return err_set(err, ERR_INPUT, "tensor '%s' is %s, not %s",
-                       e->info->name, got, wanted);
-    }
-    e->is_wanted = true;
-    switch (e->info->dtype) {
-    case DTYPE_F32:
-    case DTYPE_BF16:
-    case DTYPE_F16:
-        return 0;
-    case DTYPE_F8_E4M3:
-        if (w->kind == WANTED_DENSE)
-            return expect_scales(c, w, e, err);
-        break;
-    default:
-        break;
-    }
-    return err_set(err, ERR_UNSUPPORTED, "tensor '%s' is %s, not F32, BF16%s",
-                   e->info->name, dtype_name(e->info->dtype),
-                   w->kind == WANTED_DENSE ? ", F16 or F8_E4M3" : " or F16");
+    if (s.form != FORM_PLAIN)
+        return expect_quantized(c, w, &s, err);
+    s.data->is_wanted = true;
+    /* a small tensor may have any shape of its size */
+    if ((w->kind == WANTED_DENSE ||
+         shape_count(&s.data->info->shape) != w->count) &&
+        check_shape(s.data, w->shape, err))
+        return -1;
+    enum dtype dtype = s.data->info->dtype;
+    bool is_known =
+        w->kind == WANTED_INTS
+            ? dtype == DTYPE_I64 || dtype == DTYPE_I32
+            : dtype == DTYPE_F32 || dtype == DTYPE_BF16 || dtype == DTYPE_F16;
+    if (!is_known)
+        return err_set(err, ERR_UNSUPPORTED, "tensor '%s' is %s, not %s",
+                       s.data->info->name, dtype_name(dtype),
+                       w->kind == WANTED_INTS ? "I64 or I32"
+                                              : "F32, BF16 or F16");
+    return 0;
 }
 
 int checkpoint_expect(struct checkpoint *c, const struct part *p,
@@ -449,7 +577,7 @@ static enum dtype loaded_dtype(const struct checkpoint *c, enum dtype stored,
     case PRECISION_BF16:
         return is_kept ? DTYPE_F32 : DTYPE_BF16;
     default:
-        return stored == DTYPE_F8_E4M3 ? DTYPE_BF16 : stored;
+        return stored == DTYPE_F32 || stored == DTYPE_F16 ? stored : DTYPE_BF16;
     }
 }
 
@@ -469,10 +597,12 @@ static size_t round_up(size_t n)
 static size_t wanted_bytes(const struct checkpoint *c, const struct wanted *w)
 {
     size_t n = (size_t)w->count;
-    enum dtype stored = find(c, w->name)->info->dtype;
+    enum dtype stored = locate(c, w).data->info->dtype;
 
     if (w->kind == WANTED_PARAM)
         return round_up(n * sizeof(float)) + round_up(n * sizeof(double));
+    if (w->kind == WANTED_INTS)
+        return round_up(n * sizeof(int64_t));
     return round_up(n * dtype_bits(loaded_dtype(c, stored, w->is_kept)) / 8);
 }
 
@@ -499,89 +629,102 @@ static int read_floats(const struct checkpoint *c, const struct entry *e,
     return 0;
 }
 
-static float f8_e4m3(uint8_t b)
-{
-    int exponent = b >> 3 & 15, mantissa = b & 7;
-    float magnitude = exponent ? ldexpf((float)(8 + mantissa), exponent - 10)
-                               : ldexpf((float)mantissa, -9);
-
-    return b & 0x80 ? -magnitude : magnitude;
-}
-
 static float *read_scales(const struct checkpoint *c, const struct entry *e,
                           struct err *err)
 {
     size_t n = (size_t)shape_count(&e->info->shape);
     float *out = mem_array(n, 2 * sizeof(*out), BUFFER_CAP, err);
+    int ret = 0;
 
     if (!out)
         return NULL;
-    if (e->info->dtype != DTYPE_F8_E8M0) {
-        if (read_floats(c, e, 0, n, out + n, out, err) == 0)
-            return out;
+    if (e->info->dtype != DTYPE_F8_E8M0 && e->info->dtype != DTYPE_U8) {
+        ret = read_floats(c, e, 0, n, out + n, out, err);
     } else {
         uint8_t *raw = (uint8_t *)(out + n);
 
-        if (safetensors_read(c->st, e->info, 0, n, raw, err) == 0) {
-            for (size_t i = 0; i < n; i++)
-                out[i] = ldexpf(1, raw[i] - 127);
-            return out;
-        }
+        ret = safetensors_read(c->st, e->info, 0, n, raw, err);
+        for (size_t i = 0; i < n && ret == 0; i++)
+            out[i] = quantized_e8m0(raw[i]);
     }
-    free(out);
-    return NULL;
+    for (size_t i = 0; i < n && ret == 0; i++)
+        if (!isfinite(out[i]))
+            ret =
+                err_set(err, ERR_INPUT, "tensor '%s': scale %zu is not finite",
+                        e->info->name, i);
+    if (ret) {
+        free(out);
+        return NULL;
+    }
+    return out;
 }
 
-/* Block FP8 to bf16: one product in f32, one rounding. */
-static int load_f8(const struct checkpoint *c, const struct wanted *w,
-                   struct entry *e, enum dtype dtype, char *data,
-                   struct err *err)
+/* Row by row: codes, values, values as they are wanted. */
+static int load_rows(const struct checkpoint *c, const struct wanted *w,
+                     const struct stored *s, const float *scales, float *row,
+                     char *codes, enum dtype dtype, char *data, struct err *err)
 {
-    struct entry *scales = scales_of(c, w);
-    const int64_t *grid = scales->info->shape.size;
-    bool is_blocks = grid[0] == (w->out + BLOCK - 1) / BLOCK &&
-                     grid[1] == (w->in + BLOCK - 1) / BLOCK;
-    int64_t tall = is_blocks ? BLOCK : w->out / grid[0];
-    int64_t wide = is_blocks ? BLOCK : w->in / grid[1];
-    size_t in = (size_t)w->in, size = dtype_bits(dtype) / 8;
-    float *scale = read_scales(c, scales, err);
-    float *row = mem_array(in, sizeof(*row), BUFFER_CAP, err);
-    uint8_t *raw = mem_array(in, 1, BUFFER_CAP, err);
-    int ret = scale && row && raw ? 0 : -1;
+    const struct tensor_info *info = s->data->info;
+    const int64_t *grid = s->scales->info->shape.size;
+    size_t packed = (size_t)(info->bytes / w->out);
+    size_t size = (size_t)w->in * dtype_bits(dtype) / 8;
+    int64_t tall = 1, wide = QUANTIZED_GROUP, bad = -1;
 
-    for (int64_t r = 0; r < w->out && ret == 0; r++) {
-        ret = safetensors_read(c->st, e->info, w->offset + r * w->in, in, raw,
-                               err);
-        for (size_t k = 0; k < in && ret == 0; k++) {
-            if ((raw[k] & 0x7f) == 0x7f)
-                ret = err_set(err, ERR_INPUT,
-                              "tensor '%s': element [%" PRId64
-                              ", %zu] is not a number",
-                              e->info->name, r, k);
-            row[k] = bf16_to_f32(
-                bf16_from_f32(f8_e4m3(raw[k]) *
-                              scale[r / tall * grid[1] + (int64_t)k / wide]));
-        }
-        dtype_from_f32(dtype, row, in, data + (size_t)r * in * size);
+    if (s->form == FORM_F8)
+        grid_of(w, &s->scales->info->shape, &tall, &wide);
+    for (int64_t r = 0; r < w->out; r++) {
+        const float *scale = scales + r / tall * grid[1];
+
+        if (safetensors_read(c->st, info, r * (int64_t)packed, packed, codes,
+                             err))
+            return -1;
+        if (s->form == FORM_F8)
+            bad = quantized_f8_row(row, (uint8_t *)codes, scale, w->in, wide);
+        else if (s->form == FORM_FP4)
+            quantized_fp4_row(row, (uint8_t *)codes, scale, w->in);
+        else
+            quantized_int4_row(row, (uint32_t *)(void *)codes, scale, w->in);
+        if (bad >= 0)
+            return err_set(err, ERR_INPUT,
+                           "tensor '%s': element [%" PRId64 ", %" PRId64
+                           "] is not a number",
+                           info->name, r, bad);
+        dtype_from_f32(dtype, row, (size_t)w->in, data + (size_t)r * size);
     }
-    free(raw);
+    return 0;
+}
+
+static int load_quantized(const struct checkpoint *c, const struct wanted *w,
+                          const struct stored *s, enum dtype dtype, char *data,
+                          struct err *err)
+{
+    size_t in = (size_t)w->in;
+    float *scales = read_scales(c, s->scales, err);
+    float *row = mem_array(in, sizeof(*row), BUFFER_CAP, err);
+    char *codes = mem_array(in, sizeof(uint32_t), BUFFER_CAP, err);
+    int ret = -1;
+
+    if (scales && row && codes)
+        ret = load_rows(c, w, s, scales, row, codes, dtype, data, err);
+    s->scales->elements_read += shape_count(&s->scales->info->shape);
+    free(codes);
     free(row);
-    free(scale);
-    scales->elements_read += shape_count(&scales->info->shape);
+    free(scales);
     return ret;
 }
 
 static int load_dense(struct checkpoint *c, const struct wanted *w,
-                      struct entry *e, struct buffer *b, struct err *err)
+                      const struct stored *s, struct buffer *b, struct err *err)
 {
+    const struct entry *e = s->data;
     enum dtype dtype = loaded_dtype(c, e->info->dtype, w->is_kept);
     size_t size = dtype_bits(dtype) / 8, n = (size_t)w->count;
     char *data = take(b, n * size);
 
     *(struct dense_weight *)w->target =
         (struct dense_weight){dtype, w->out, w->in, data};
-    if (e->info->dtype == DTYPE_F8_E4M3)
-        return load_f8(c, w, e, dtype, data, err);
+    if (s->form != FORM_PLAIN)
+        return load_quantized(c, w, s, dtype, data, err);
     if (dtype == e->info->dtype)
         return safetensors_read(c->st, e->info, w->offset * (int64_t)size,
                                 n * size, data, err);
@@ -619,6 +762,24 @@ static int load_param(struct checkpoint *c, const struct wanted *w,
     return 0;
 }
 
+static int load_ints(struct checkpoint *c, const struct wanted *w,
+                     const struct entry *e, struct buffer *b, struct err *err)
+{
+    size_t n = (size_t)w->count, size = dtype_bits(e->info->dtype) / 8;
+    int64_t *out = take(b, n * sizeof(*out));
+    int32_t narrow;
+
+    if (safetensors_read(c->st, e->info, 0, n * size, out, err))
+        return -1;
+    /* from the last on: none is overwritten unread */
+    for (size_t i = n; size == sizeof(narrow) && i-- > 0;) {
+        memcpy(&narrow, (const char *)out + i * sizeof(narrow), sizeof(narrow));
+        out[i] = narrow;
+    }
+    *(const int64_t **)w->target = out;
+    return 0;
+}
+
 static int reserve(struct buffer *b, size_t bytes, struct err *err)
 {
     b->used = 0;
@@ -645,13 +806,15 @@ int checkpoint_load(struct checkpoint *c, const struct part *p,
         return -1;
     for (size_t i = 0; i < p->count; i++) {
         const struct wanted *w = &p->items[i];
-        struct entry *e = find(c, w->name);
+        struct stored s = locate(c, w);
 
-        BUG_ON(!e->is_wanted);
-        if (w->kind == WANTED_DENSE ? load_dense(c, w, e, b, err)
-                                    : load_param(c, w, e, b, err))
+        BUG_ON(!s.data->is_wanted);
+        if (w->kind == WANTED_DENSE   ? load_dense(c, w, &s, b, err)
+            : w->kind == WANTED_PARAM ? load_param(c, w, s.data, b, err)
+                                      : load_ints(c, w, s.data, b, err))
             return -1;
-        e->elements_read += w->count;
+        s.data->elements_read +=
+            s.form == FORM_PLAIN ? w->count : shape_count(&s.data->info->shape);
     }
     return 0;
 }

@@ -69,8 +69,13 @@ struct part {
 void part_clear(struct part *p); /* empty, is_kept false */
 void part_release(struct part *p);
 
-/* A matrix [out, in] for products: F32, BF16, F16, or F8_E4M3 with block
- * scales NAME_scale_inv (minimax-m2.md 6.1), which becomes BF16. */
+/*
+ * A matrix [out, in] for products: F32, BF16 or F16, or quantised, which
+ * becomes BF16 (models/quantized.h): NAME F8_E4M3 with NAME_scale_inv, blocks
+ * of 128 x 128 or an even grid NAME I8 with NAME_scale_inv, or NAME_packed U8
+ * with NAME_scale: fp4 NAME_packed I32 with NAME_scale and NAME_shape: int4
+ * Scales are F32, BF16, F16, or powers of two (F8_E8M0, U8).
+ */
 void part_dense(struct part *p, struct dense_weight *target, int64_t out,
                 int64_t in, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
@@ -89,6 +94,10 @@ void part_rows(struct part *p, struct dense_weight *target, int64_t out,
 /* A small tensor of `count` numbers, of any shape. */
 void part_param(struct part *p, struct param *target, int64_t count,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* The same of integers, I64 or I32. */
+void part_ints(struct part *p, const int64_t **target, int64_t count,
+               const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* ---- checking and reading ---- */
 
