@@ -710,7 +710,7 @@ static struct jval f_truncate(struct rt *rt, struct jval v, struct jargs *args)
     jargs_bind(rt, args, "truncate", "length,killwords,end,leeway", 0, false,
                a);
     end = a[2].type == JV_MISSING ? jval_cstr(rt, "...") : a[2];
-    length = a[0].type == JV_MISSING ? 255 : jval_index(rt, a[0]);
+    length = a[0].type == JV_MISSING ? 255 : jval_clamp(rt, a[0]);
     leeway = a[3].type == JV_MISSING || a[3].type == JV_NONE
                  ? 5
                  : jval_index(rt, a[3]);

@@ -167,25 +167,23 @@ static struct jval float_body(struct rt *rt, const struct spec *s, double f)
                  f);
     }
     jsb_addstr(&b, text);
-    if (s->type == 0) { /* like g, with at least one digit behind the point */
-        char *e = strchr(text, 'e');
-        double top = places > 1 ? pow(10, places - 1) : 1;
+    if (s->type == 0) { /* like g, but a digit stands behind the point */
+        n = snprintf(NULL, 0, "%.*e", places - 1, f);
+        char *other = rt_alloc(rt, (size_t)n + 1);
+        snprintf(other, (size_t)n + 1, "%.*e", places - 1, f);
+        char *exponent = strchr(other, 'e'), *end = exponent;
+        int power = atoi(exponent + 1);
 
-        if (!e && !strchr(text, '.') && f >= top) {
-            /* repr's switch: 1e+01 rather than 10 when digits run out */
+        if (power == places - 1) { /* g would print all digits as an int */
+            bool has_point = memchr(other, '.', (size_t)(end - other)) != NULL;
+
+            while (has_point && end[-1] == '0')
+                end--;
+            end -= has_point && end[-1] == '.';
             b.len = 0;
-            n = snprintf(NULL, 0, "%.*e", places - 1, f);
-            text = rt_alloc(rt, (size_t)n + 1);
-            snprintf(text, (size_t)n + 1, "%.*e", places - 1, f);
-            char *exponent = strchr(text, 'e'), *end = exponent;
-            while (end > text && end[-1] == '0' &&
-                   memchr(text, '.', (size_t)(end - text)))
-                end--;
-            if (end > text && end[-1] == '.')
-                end--;
-            jsb_add(&b, text, (size_t)(end - text));
+            jsb_add(&b, other, (size_t)(end - other));
             jsb_addstr(&b, exponent);
-        } else if (!e && !strchr(text, '.')) {
+        } else if (!strchr(text, 'e') && !strchr(text, '.')) {
             jsb_addstr(&b, ".0");
         }
     }
@@ -312,6 +310,8 @@ static struct jval take_key(struct percent *f, const char **p, const char *end)
     struct jval key = jval_str(f->rt, from, (size_t)(*p - from));
     ++*p;
     f->has_key = true;
+    if (f->values.type == JV_UNDEF)
+        jval_undef_fail(f->rt, f->values);
     if (f->values.type != JV_DICT) /* a sequence: a str is no index */
         rt_fail(f->rt, ERR_INPUT, "indices must be integers, not str");
     struct jval *v = jdict_get(f->rt, f->values.dict, key);

@@ -726,7 +726,7 @@ static void set_ctx(struct parser *p, struct jnode *n, enum jname_ctx ctx)
     };
 
     if (n->type == JN_NAME) {
-        n->op = ctx;
+        n->op = (int)ctx;
     } else if (n->type == JN_TUPLE) {
         for (size_t i = 0; i < n->list.n; i++)
             set_ctx(p, n->list.v[i], ctx);

@@ -224,7 +224,99 @@ class Maker:
             return self.tag(f"if {self.expr(1)}") + self.tag(self.pick(["break", "continue"])) + self.tag("endif")
         return self.out(2)
 
+    # expressions whose types fit: what a filter or method does in detail
+    def text(self):
+        r = self.r
+        chars = "aAbBzZ 0129.,-_<>&'éßǆǅΣσςİıﬁŉ\t\n\r\x0b\x1c\x85\u00a0\u2028\u3000😀٣²½Ⅷⅷªʰ\u0301\u200d中"
+        return "".join(r.choice(chars) for _ in range(r.choice((0, 1, 2, 3, 5, 9))))
+
+    def quoted(self, text=None):
+        text = self.text() if text is None else text
+        return "'" + "".join({"'": "\\'", "\\": "\\\\", "\r": "\\r"}.get(c, c) for c in text) + "'"
+
+    def number(self):
+        r = self.r
+        return r.choice([
+            str(r.randint(-20, 20)), repr(round(r.uniform(-100, 100), r.randint(0, 6))), repr(r.uniform(-1, 1) * 10 ** r.randint(-30, 30)),
+            str(r.randint(-10 ** 30, 10 ** 30)), repr(r.randint(-999, 999) / 2), repr(2.0 ** r.randint(-80, 80)), "true", "0.0", "-0.0",
+            repr(r.randint(1, 99999) / 1000), str(r.randint(-10 ** 6, 10 ** 6)), "1e16", "1e22", "123456789.5"])
+
+    def spec(self, conversions):
+        r = self.r
+        return r.choice(["", "", "<", ">", "^", "=", "*<", "0^", "é>"]) + r.choice(["", "", "+", "-", " "]) + r.choice(["", "", "", "#"]) + \
+            r.choice(["", "", "0"]) + r.choice(["", "", "3", "8", "12"]) + r.choice(["", "", "", ",", "_"]) + \
+            r.choice(["", "", ".0", ".1", ".3", ".17"]) + r.choice(conversions)
+
+    def typed(self):
+        r = self.r
+        s, n = self.quoted, self.number
+        small = lambda: str(r.randint(-4, 9))
+        k = r.randrange(14)
+        if k == 0:
+            name = r.choice(["upper", "lower", "title", "capitalize", "swapcase", "strip", "lstrip", "rstrip", "split", "rsplit", "splitlines",
+                             "isdigit", "isalpha", "isspace", "isalnum", "isupper", "islower", "istitle", "isdecimal", "isprintable", "isidentifier",
+                             "isascii", "expandtabs"])
+            return f"[{s()}.{name}()]"
+        if k == 1:
+            name = r.choice(["strip", "lstrip", "rstrip", "split", "rsplit", "partition", "rpartition", "find", "rfind", "count", "startswith",
+                             "endswith", "removeprefix", "removesuffix"])
+            text = self.text()
+            at = r.randint(0, len(text))
+            return f"[{s(text)}.{name}({s(text[at:at + r.randint(1, 2)] or 'a')})]"
+        if k == 2:
+            name = r.choice(["find", "rfind", "count", "startswith", "endswith"])
+            text = self.text()
+            at = r.randint(0, len(text))
+            return f"{s(text)}.{name}({s(text[at:at + 1])}, {small()}{r.choice(['', ', ' + small()])})"
+        if k == 3:
+            name = r.choice(["split", "rsplit"])
+            return f"{s()}.{name}({r.choice(['none', s('a'), s(' '), s('-')])}, {r.randint(-1, 3)})"
+        if k == 4:
+            text = self.text()
+            return f"[{s(text)}.replace({s(text[:1])}, {s()}, {r.randint(-1, 3)}), {s(text)}|replace({s(text[-1:])}, {s()})]"
+        if k == 5:
+            name = r.choice(["title", "capitalize", "upper", "lower", "trim", "length", "reverse", "list", "first", "last", "wordcount", "e", "tojson",
+                             "indent(2, true)", "int", "float", "string", "center(9)", "unique|list", "sort", "min", "max", "batch(2)|list",
+                             "truncate(5, true, '')", "tojson(ensure_ascii=true)", "indent(1, false, true)", "truncate(6, false, '.', 0)"])
+            return f"[{s()}|{name}]"
+        if k == 6:
+            how = r.choice(["", "({p})", "({p}, 'ceil')", "({p}, 'floor')", "({p}, 'common')"]).replace("{p}", str(r.randint(-4, 6)))
+            return f"{n()}|round{how}"
+        if k == 7:
+            kind = r.choice("diouxXeEfFgGsrac")
+            form = "%" + "".join(r.sample("-+ #0", r.randint(0, 2))) + r.choice(["", "1", "6", "14"]) + r.choice(["", "", ".0", ".1", ".4", ".20"]) + kind
+            return f"'[{form}]' % ({r.choice([n(), n(), n(), s()]) if kind != 'c' else r.choice(['65', s('é')])},)"
+        if k == 8:
+            kind = r.randrange(3)
+            spec = self.spec([["", "d", "x", "X", "o", "b"], ["", "e", "E", "f", "F", "g", "G", "%"], ["", "s"]][kind])
+            value = [str(r.randint(-10 ** 9, 10 ** 9)), n(), s()][kind]
+            return f"'[{{:{spec}}}]'.format({value})"
+        if k == 9:
+            text = r.choice([n(), f" {n()} ", f"{r.randint(0, 99)}_{r.randint(0, 99)}", "0x1f", "0b11", "0o17", "1e3", "inf", "nan", "-Infinity", "٣٤", "1__0",
+                             "_1", "+5", "--5", "1.5e", ".5", "5.", "0_0", "00", "1e400", "", "\u00a07\u2003", "²", "1_000.5_5", "z", "12 3"])
+            return f"[{s(text)}|int, {s(text)}|float, {s(text)}|int(-1, {r.choice(['0', '2', '8', '16', '36', '10'])})]"
+        if k == 10:
+            return f"[{n()} {r.choice(['+', '-', '*', '/', '//', '%', '<', '<=', '==', '!=', '>', 'in [1, 2.5] and'])} {n()}]"
+        if k == 11:
+            items = ", ".join(r.choice([n, n])() for _ in range(r.randint(0, 5)))
+            how = r.choice(["sort", "sort(true)", "min", "max", "sum", "unique|list", "join('|')", "map('round', 1)|list", "map('int')|list", "map('string')|sort",
+                            "batch(2, 0)|list", "slice(2)|list", "select('gt', 0)|list", "reverse|list", "tojson", "first", "last", "map('abs')|list",
+                            "reject('even')|list"])
+            return f"[{items}]|{how}"
+        if k == 12:
+            part = lambda: r.choice(["", small(), small()])
+            return f"[{r.choice([s() + '', '[1, 2, 3, 4, 5]', '(1, 2, 3)', 'l', 'u'])}[{part()}:{part()}:{r.choice(['', '1', '2', '-1', '-2', '3'])}]]"
+        words = ", ".join(s(r.choice(["b", "A", "a", "B", "é", "É", "ß", "SS"])) for _ in range(r.randint(1, 5)))
+        how = r.choice(["sort", "sort(case_sensitive=true)", "sort(true, true)", "unique|list", "unique(true)|list", "min", "max", "map('upper')|join",
+                        "groupby(0)", "map('length')|sum", "join(', ')", "dictsort"])
+        if how == "dictsort":
+            return "{" + ", ".join(f"{w}: {r.randint(0, 3)}" for w in words.split(", ")) + "}|dictsort(" + \
+                r.choice(["", "true", "false, 'value'", "by='value', reverse=true"]) + ")"
+        return f"[{words}]|{how}"
+
     def template(self):
+        if self.r.random() < 0.5:
+            return "{{ " + self.typed() + " }}"
         if self.r.random() < 0.5:
             return "{{ " + self.expr(self.r.randint(1, 4)) + " }}"
         return self.data() + self.body(3)
