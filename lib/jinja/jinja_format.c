@@ -488,8 +488,9 @@ struct jval jformat_percent(struct rt *rt, struct jval format, struct jval args)
     const char *p = format.s->data, *end = p + format.s->len;
 
     f.is_tuple = args.type == JV_TUPLE;
-    f.is_mapping =
-        args.type == JV_DICT || args.type == JV_LIST || args.type == JV_RANGE;
+    /* what has an item operator; undefined's fails when it is used */
+    f.is_mapping = args.type == JV_DICT || args.type == JV_LIST ||
+                   args.type == JV_RANGE || args.type == JV_UNDEF;
     f.escapes = format.safe;
     while (p < end) {
         const char *at = memchr(p, '%', (size_t)(end - p));
