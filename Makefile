@@ -123,8 +123,11 @@ lower = $(shell echo $1 | tr A-Z a-z)
 parity: build
 	@ASSAY_BIN=$O pipelines/parity $(if $(TEXT),--text) \
 	    $(foreach v,$(PARITY),$(if $($v),--$(call lower,$v) '$($v)'))
+# What evidence proves: RUN= a run or a bundle, or ROOT= all of them.
 audit: build
-	@$O/assay-receipt audit '$(RUN)'
+	@ASSAY_BIN=$O pipelines/audit $(if $(RUN),'$(RUN)','ROOT=$(ROOT)')
+archive: build
+	@ASSAY_BIN=$O pipelines/archive '$(RUN)' $(if $(OUT),'$(OUT)')
 
 # Records upstream (SIZE=, PACK=, ROOT= ... as above, TRACE=, CALIBRATE=) with
 # the Python environment at VENV, which is made when there is none.
@@ -135,8 +138,8 @@ reference:
 install: build man
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/assay
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	install pipelines/qualify $(DESTDIR)$(PREFIX)/bin/assay-qualify
-	install pipelines/parity $(DESTDIR)$(PREFIX)/bin/assay-parity
+	for chain in qualify parity archive audit; do \
+	    install pipelines/$$chain $(DESTDIR)$(PREFIX)/bin/assay-$$chain || exit 1; done
 	install -m 644 pipelines/*.json $(DESTDIR)$(PREFIX)/share/assay
 	cp -R fixtures/tiny $(DESTDIR)$(PREFIX)/share/assay/
 	for page in $(MAN_PAGES); do \
@@ -153,7 +156,7 @@ clean:
 	rm -rf build
 FORCE:
 .PHONY: all build tests check bench \
-        check-layers check-headers man qualify parity audit synth reference \
+        check-layers check-headers man qualify parity audit archive synth reference \
         install clean FORCE
 .SECONDARY:
 

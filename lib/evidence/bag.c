@@ -138,7 +138,7 @@ static int walk(struct walk *w, const char *below, int depth, struct err *err)
     return ret;
 }
 
-static void check_folded(const struct bag_files *files, json_t *faults)
+void bag_check_folded(const struct bag_files *files, json_t *faults)
 {
     const char **paths = xcalloc(files->count + 1, sizeof(*paths));
 
@@ -170,7 +170,7 @@ static int load_payload(const char *dir, struct bag_files *files,
     if (walk(&w, "data", 0, err))
         return -1;
     sort_files(files);
-    check_folded(files, faults);
+    bag_check_folded(files, faults);
     for (size_t i = 0; i < files->count; i++)
         if (hash_below(dir, &files->items[i], err))
             return -1;
@@ -330,38 +330,45 @@ static bool parse_line(char *line, char sha256[HASH_SHA256_HEX], char **path)
     return **path != '\0';
 }
 
+void bag_manifest_parse(char *text, size_t len, const char *name,
+                        struct bag_files *out, json_t *faults)
+{
+    char *save = NULL;
+    size_t number = 0;
+
+    if (memchr(text, '\0', len)) {
+        fault(faults, "%s: holds a NUL", name);
+        return;
+    }
+    for (char *line = strtok_r(text, "\n", &save); line;
+         line = strtok_r(NULL, "\n", &save)) {
+        char sha256[HASH_SHA256_HEX], *file;
+
+        number++;
+        line[strcspn(line, "\r")] = '\0';
+        if (!parse_line(line, sha256, &file))
+            fault(faults, "%s: line %zu is no 'digest  path'", name, number);
+        else
+            memcpy(add_file(out, file)->sha256, sha256, sizeof(sha256));
+    }
+    sort_files(out);
+    for (size_t i = 1; i < out->count; i++)
+        if (strcmp(out->items[i - 1].path, out->items[i].path) == 0)
+            fault(faults, "%s: '%s' stands twice", name, out->items[i].path);
+}
+
 /* A manifest's lines; nothing but a fault when it cannot be read. */
 static void read_manifest(const char *dir, const char *name,
                           struct bag_files *out, json_t *faults)
 {
     struct buf text = BUF_INIT;
     struct err why = ERR_INIT;
-    char *path = path_join(dir, name), *save = NULL;
-    size_t number = 0;
+    char *path = path_join(dir, name);
 
-    if (io_read_file(path, MANIFEST_CAP, &text, &why)) {
+    if (io_read_file(path, MANIFEST_CAP, &text, &why))
         fault(faults, "%s: cannot be read", name);
-    } else if (memchr(text.data, '\0', text.len)) {
-        fault(faults, "%s: holds a NUL", name);
-    } else {
-        for (char *line = strtok_r(text.data, "\n", &save); line;
-             line = strtok_r(NULL, "\n", &save)) {
-            char sha256[HASH_SHA256_HEX], *file;
-
-            number++;
-            line[strcspn(line, "\r")] = '\0';
-            if (!parse_line(line, sha256, &file))
-                fault(faults, "%s: line %zu is no 'digest  path'", name,
-                      number);
-            else
-                memcpy(add_file(out, file)->sha256, sha256, sizeof(sha256));
-        }
-        sort_files(out);
-        for (size_t i = 1; i < out->count; i++)
-            if (strcmp(out->items[i - 1].path, out->items[i].path) == 0)
-                fault(faults, "%s: '%s' stands twice", name,
-                      out->items[i].path);
-    }
+    else
+        bag_manifest_parse(text.data, text.len, name, out, faults);
     free(path);
     buf_release(&text);
 }

@@ -47,6 +47,14 @@ const struct bag_file *bag_find(const struct bag_files *files,
  */
 int bag_seal(const char *dir, const char *date, struct err *err);
 
+/* A manifest's lines, sorted by path, sizes 0; the text is used up.  What is no
+ * line, and a path that stands twice, become faults. */
+void bag_manifest_parse(char *text, size_t len, const char *name,
+                        struct bag_files *out, json_t *faults);
+
+/* Paths that differ only in case become faults. */
+void bag_check_folded(const struct bag_files *files, json_t *faults);
+
 /*
  * Checks a bag as it lies on disk.  Every fault is appended to `faults` as one
  * line of text; `files` gets the payload as found, hashed.  -1 only when the

@@ -16,6 +16,8 @@ int verb_executables(int argc, char **argv);
 int verb_seal(int argc, char **argv);
 int verb_publish(int argc, char **argv);
 int verb_audit(int argc, char **argv);
+int verb_bundle(int argc, char **argv);
+int verb_extract(int argc, char **argv);
 
 /* Fills f->tensors from the file, when it is a sound .safetensors file. */
 void add_tensors_digest(const char *pack, struct receipt_file *f);

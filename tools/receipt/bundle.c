@@ -1,0 +1,69 @@
+/* bundle, extract: a sealed run as one file, and back. */
+#include "evidence/bundle.h"
+#include "base/io.h"
+#include "cli/cli.h"
+#include "verbs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int verb_bundle(int argc, char **argv)
+{
+    const char *out = NULL;
+    const struct cli_opt options[] = {
+        {'o', "out", "file", "the bundle; must not exist", CLI_STR, &out},
+        {0},
+    };
+    const struct cli_command command = {
+        "assay-receipt",
+        "bundle",
+        "RUN",
+        "Packs a sealed run into one file and prints its identity.",
+        options,
+        1,
+        1};
+    struct cli_list rest = {NULL, 0};
+    struct err err = ERR_INIT;
+    char sha256[HASH_SHA256_HEX];
+
+    if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
+        if (!out)
+            err_set(&err, ERR_USAGE, "--out is needed");
+        else if (bundle_write(rest.items[0], out, sha256, &err) == 0)
+            printf("%s\n", sha256);
+    }
+    free(rest.items);
+    return cli_finish(&command, &err);
+}
+
+int verb_extract(int argc, char **argv)
+{
+    const char *out = NULL;
+    const struct cli_opt options[] = {
+        {'o', "out", "dir", "the run's folder; must not exist", CLI_STR, &out},
+        {0},
+    };
+    const struct cli_command command = {
+        "assay-receipt",
+        "extract",
+        "BUNDLE",
+        "Unpacks a bundle and prints its identity.",
+        options,
+        1,
+        1};
+    struct cli_list rest = {NULL, 0};
+    struct bundle b = {0};
+    struct err err = ERR_INIT;
+
+    if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
+        if (!out)
+            err_set(&err, ERR_USAGE, "--out is needed");
+        else if (io_exists(out))
+            err_set(&err, ERR_EXISTS, "%s: is there already", out);
+        else if (bundle_extract(rest.items[0], out, &b, &err) == 0)
+            printf("%s\n", b.sha256);
+    }
+    bundle_release(&b);
+    free(rest.items);
+    return cli_finish(&command, &err);
+}
