@@ -4,6 +4,7 @@
  * sums were added up in another order there, so those are near.
  */
 #include "kernel_data.h"
+#include "kernels/attention.h"
 #include "kernels/conv.h"
 #include "kernels/dense.h"
 #include "kernels/gated_delta.h"
@@ -94,6 +95,18 @@ static void test_rotation(const char *name, int64_t block)
     free(copy);
 }
 
+static void test_attention(const char *name, enum attention_kind kind,
+                           int64_t dim, int64_t rows, int64_t keys)
+{
+    struct attention a = {kind, DTYPE_F32, 4, 2, dim, 1 / sqrt((double)dim)};
+    float *y = data_array(rows * 4 * dim, 4);
+
+    attention(y, numbers(name, "q"), numbers(name, "k"), numbers(name, "v"), &a,
+              rows, keys);
+    is_near(name, "y", y, 3e-7);
+    free(y);
+}
+
 static void test_delta(void)
 {
     struct gated_delta shape = {2, 4, 32, 12, 64, 48};
@@ -131,6 +144,9 @@ int main(void)
         test_dense();
         test_rotation("rotate512", 512);
         test_rotation("rotate1024", 1024);
+        test_attention("causal", ATTENTION_UNFUSED, 64, 5, 5);
+        test_attention("causal", ATTENTION_VECTOR, 64, 5, 5);
+        test_attention("full", ATTENTION_FULL, 72, 9, 9);
         test_delta();
         test_conv();
         for (int i = 0; i < loaded_count; i++)
