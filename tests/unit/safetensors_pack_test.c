@@ -4,7 +4,6 @@
 #include "safetensors/safetensors.h"
 #include "tap.h"
 
-#include <time.h>
 #include <unistd.h>
 
 static char dir[] = "/tmp/safetensors-pack-XXXXXX";
@@ -162,10 +161,9 @@ static void test_single(void)
        "no folder");
 }
 
-static void test_speed(void)
+static void test_many(void)
 {
     struct err err = ERR_INIT;
-    struct timespec a, b;
     char *path = path_join(dir, "model.safetensors");
     struct safetensors_writer *w = safetensors_create(path, &err);
 
@@ -179,12 +177,9 @@ static void test_speed(void)
         safetensors_write(w, i, 0, (char[30]){0}, 30, &err);
     if (safetensors_finish(w, &err))
         exit(1);
-    clock_gettime(CLOCK_MONOTONIC, &a);
     struct safetensors *st = safetensors_open_pack(dir, &err);
-    clock_gettime(CLOCK_MONOTONIC, &b);
+
     is_int(st ? (int64_t)safetensors_count(st) : -1, 2000, "2,000 tensors");
-    diag("opened in %.2f ms", (double)(b.tv_sec - a.tv_sec) * 1e3 +
-                                  (double)(b.tv_nsec - a.tv_nsec) * 1e-6);
     safetensors_close(st);
     free(path);
 }
@@ -198,7 +193,7 @@ int main(void)
     test_indexes();
     test_truncated_shard();
     test_single();
-    test_speed();
+    test_many();
     io_remove_tree(dir, &err);
     return done();
 }
