@@ -34,4 +34,9 @@ for page in tools/*/assay-*.1.scd; do
         ok $? "$tool: status $status is told"
     done
 done
+# the chain's settings
+for setting in $(pipelines/qualify --help | grep -oE '\b[A-Z_]+=' | sort -u | tr -d =); do
+    [ "$setting" = NAME ] || grep -q "\*$setting\*" man/qualify.7.scd
+    ok $? "qualify: $setting is in the page"
+done
 done_testing
