@@ -253,6 +253,12 @@ static bool data_attr(struct rt *rt, struct jval obj, struct jval name,
             *out = *v;
         return v != NULL;
     }
+    case JV_TUPLE:
+        if (!obj.list->is_group ||
+            (!jstr_is(name, "grouper") && !jstr_is(name, "list")))
+            return false;
+        *out = obj.list->v[jstr_is(name, "list")];
+        return true;
     case JV_CYCLER:
         if (!jstr_is(name, "current"))
             return false;

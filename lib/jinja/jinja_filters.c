@@ -305,6 +305,7 @@ static struct jval f_groupby(struct rt *rt, struct jval v, struct jargs *args)
         if (last.type == JV_MISSING || !jval_equal(rt, folded, last)) {
             struct jval group = jval_list(rt, JV_TUPLE, 2);
 
+            group.list->is_group = true;
             jlist_add(rt, group.list, key);
             jlist_add(rt, group.list, jval_list(rt, JV_LIST, 0));
             jlist_add(rt, out.list, group);

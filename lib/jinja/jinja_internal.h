@@ -74,6 +74,7 @@ struct jstr {
 struct jlist {
     struct jval *v;
     size_t n, cap;
+    bool is_group; /* of groupby: a tuple with the names grouper and list */
 };
 struct jentry {
     struct jval key, value;

@@ -28,8 +28,8 @@ struct parser {
 
 static struct jnode *parse_expression(struct parser *p, bool with_cond);
 static struct jnode *parse_tuple(struct parser *p, bool simplified,
-                                 bool with_cond, const char *end,
-                                 bool is_bracketed, bool with_ns);
+                                 bool with_cond, bool is_bracketed,
+                                 bool with_ns);
 static struct jnode *parse_unary(struct parser *p, bool with_filter);
 static struct jnode *parse_postfix(struct parser *p, struct jnode *node);
 static struct jnode *subparse(struct parser *p, const char *const *ends);
@@ -352,7 +352,7 @@ static struct jnode *parse_primary(struct parser *p, bool with_ns)
     case JT_LPAREN:
         next(p);
         enter(p);
-        n = parse_tuple(p, false, true, NULL, true, false);
+        n = parse_tuple(p, false, true, true, false);
         p->depth--;
         expect(p, JT_RPAREN, "')'");
         return n;
@@ -687,8 +687,8 @@ static struct jnode *parse_expression(struct parser *p, bool with_cond)
 }
 
 static struct jnode *parse_tuple(struct parser *p, bool simplified,
-                                 bool with_cond, const char *end,
-                                 bool is_bracketed, bool with_ns)
+                                 bool with_cond, bool is_bracketed,
+                                 bool with_ns)
 {
     struct jnode *n = new_node(p, JN_TUPLE, p->t);
     bool is_tuple = false;
@@ -697,7 +697,7 @@ static struct jnode *parse_tuple(struct parser *p, bool simplified,
         if (n->list.n)
             expect(p, JT_COMMA, "','");
         if (p->t->type == JT_VAR_END || p->t->type == JT_BLOCK_END ||
-            p->t->type == JT_RPAREN || (end && is_name(p->t, end)))
+            p->t->type == JT_RPAREN)
             break;
         add_node(p, n, &n->list,
                  simplified ? parse_primary(p, with_ns)
@@ -742,9 +742,9 @@ static void set_ctx(struct parser *p, struct jnode *n, enum jname_ctx ctx)
 }
 
 static struct jnode *parse_target(struct parser *p, enum jname_ctx ctx,
-                                  const char *end, bool with_ns)
+                                  bool with_ns)
 {
-    struct jnode *n = parse_tuple(p, true, true, end, false, with_ns);
+    struct jnode *n = parse_tuple(p, true, true, false, with_ns);
 
     set_ctx(p, n, ctx);
     return n;
@@ -793,10 +793,10 @@ static struct jnode *parse_for(struct parser *p)
     static const char *const ends[] = {"endfor", "else", NULL};
     struct jnode *n = new_node(p, JN_FOR, next(p));
 
-    n->a = parse_target(p, JX_STORE, "in", false);
+    n->a = parse_target(p, JX_STORE, false);
     if (!skip_name(p, "in"))
         unexpected(p, "'in'");
-    n->b = parse_tuple(p, false, false, "recursive", false, false);
+    n->b = parse_tuple(p, false, false, false, false);
     if (skip_name(p, "if"))
         n->c = parse_expression(p, true);
     n->flag = skip_name(p, "recursive");
@@ -815,8 +815,7 @@ static struct jnode *parse_if(struct parser *p)
     struct jnode *n = new_node(p, JN_IF, next(p));
 
     for (;;) {
-        add_node(p, n, &n->list,
-                 parse_tuple(p, false, false, NULL, false, false));
+        add_node(p, n, &n->list, parse_tuple(p, false, false, false, false));
         add_node(p, n, &n->more, parse_body(p, ends));
         struct jtoken *t = next(p);
         if (is_name(t, "elif"))
@@ -833,9 +832,9 @@ static struct jnode *parse_set(struct parser *p)
 {
     struct jnode *n = new_node(p, JN_SET, next(p));
 
-    n->a = parse_target(p, JX_STORE, NULL, true);
+    n->a = parse_target(p, JX_STORE, true);
     if (skip(p, JT_ASSIGN)) {
-        n->b = parse_tuple(p, false, true, NULL, false, false);
+        n->b = parse_tuple(p, false, true, false, false);
         return deepen(p, n, n->b);
     }
     n->type = JN_SET_BLOCK;
@@ -851,7 +850,7 @@ static struct jnode *parse_with(struct parser *p)
     while (p->t->type != JT_BLOCK_END) {
         if (n->more.n)
             expect(p, JT_COMMA, "','");
-        add_node(p, n, &n->more, parse_target(p, JX_PARAM, NULL, false));
+        add_node(p, n, &n->more, parse_target(p, JX_PARAM, false));
         expect(p, JT_ASSIGN, "'='");
         add_node(p, n, &n->other, parse_expression(p, true));
     }
@@ -993,8 +992,7 @@ static struct jnode *subparse(struct parser *p, const char *const *ends)
         } else if (t->type == JT_VAR_BEGIN) {
             next(p);
             n = new_node(p, JN_PRINT, p->t);
-            add_node(p, n, &n->list,
-                     parse_tuple(p, false, true, NULL, false, false));
+            add_node(p, n, &n->list, parse_tuple(p, false, true, false, false));
             expect(p, JT_VAR_END, "'end of print statement'");
         } else {
             next(p);

@@ -667,6 +667,15 @@ static void visit(struct rt *rt, struct place_in in, struct jnode *n)
                     n->type == JN_BREAK ? "break" : "continue");
         }
         break;
+    case JN_OR:
+    case JN_AND:
+        /* folded when upstream compiles: what a constant decides is not
+         * looked at further */
+        visit(rt, in, n->a);
+        if (n->a->type != JN_CONST ||
+            jval_truth(rt, n->a->value) != (n->type == JN_OR))
+            visit(rt, in, n->b);
+        break;
     case JN_IF:
     case JN_COND:
         in.is_soft = true;
