@@ -41,6 +41,11 @@ float blocks32_dot(const float *a, int64_t a_step, const float *b,
         for (int64_t i = at; i < end; i++)
             pair[i % 2] = fma_flushed(flush(a[i * a_step]),
                                       flush(b[i * b_step]), pair[i % 2]);
+        /* the zeros of the padding: fma(0, 0, -0) is 0 */
+        if (end - at < BLOCK - 1)
+            pair[0] += 0.0f;
+        if (end - at < BLOCK)
+            pair[1] += 0.0f;
         y = flush(y + flush(pair[0] + pair[1]));
     }
     return y;
@@ -80,11 +85,21 @@ static void piece(void *ctx, int64_t first, int64_t end)
     }
 }
 
+void blocks32_matmul_plain(float *y, const float *x,
+                           const struct dense_weight *w, const float *bias,
+                           int64_t rows, int64_t chunk)
+{
+    struct job job = {y, x, bias, w, rows, chunk};
+
+    threads_for(w->out, GRAIN, piece, &job);
+}
+
 void blocks32_matmul(float *y, const float *x, const struct dense_weight *w,
                      const float *bias, int64_t rows, int64_t chunk)
 {
-    struct job job = {y, x, bias, w, rows, chunk ? chunk : w->in};
-
     BUG_ON(w->dtype != DTYPE_BF16 || rows < 0 || chunk < 0 || chunk % BLOCK);
-    threads_for(w->out, GRAIN, piece, &job);
+    if (w->in == 0) /* no sum at all */
+        chunk = BLOCK;
+    kernels_table()->blocks32_matmul(y, x, w, bias, rows,
+                                     chunk ? chunk : w->in);
 }

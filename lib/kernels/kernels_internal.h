@@ -2,6 +2,7 @@
 #define KERNELS_KERNELS_INTERNAL_H
 
 #include "kernels/attention.h"
+#include "kernels/blocks32.h"
 #include "kernels/dense.h"
 #include "kernels/gated_delta.h"
 #include "kernels/kernels.h"
@@ -62,6 +63,9 @@ struct kernel_table {
                             const double *k, const double *v, const double *g,
                             const double *beta, const struct gated_delta *shape,
                             int64_t tokens);
+    void (*blocks32_matmul)(float *y, const float *x,
+                            const struct dense_weight *w, const float *bias,
+                            int64_t rows, int64_t chunk); /* never 0 */
 };
 
 #define KERNEL_FORM(form)                                                     \
@@ -94,14 +98,17 @@ struct kernel_table {
     void gated_delta_f64_##form(                                              \
         double *y, double *state, const double *q, const double *k,           \
         const double *v, const double *g, const double *beta,                 \
-        const struct gated_delta *shape, int64_t tokens)
+        const struct gated_delta *shape, int64_t tokens);                     \
+    void blocks32_matmul_##form(                                              \
+        float *y, const float *x, const struct dense_weight *w,               \
+        const float *bias, int64_t rows, int64_t chunk)
 
-#define KERNEL_TABLE(FORM, form)                                           \
-    {                                                                      \
-        FORM, #form, packed_matmul_##form, packed_matmul_f64_##form,       \
-            dense_matmul_##form, dense_matmul_f64_##form, hadamard_##form, \
-            hadamard_f64_##form, attention_##form, attention_f64_##form,   \
-            gated_delta_##form, gated_delta_f64_##form                     \
+#define KERNEL_TABLE(FORM, form)                                               \
+    {                                                                          \
+        FORM, #form, packed_matmul_##form, packed_matmul_f64_##form,           \
+            dense_matmul_##form, dense_matmul_f64_##form, hadamard_##form,     \
+            hadamard_f64_##form, attention_##form, attention_f64_##form,       \
+            gated_delta_##form, gated_delta_f64_##form, blocks32_matmul_##form \
     }
 
 KERNEL_FORM(plain);
