@@ -88,6 +88,8 @@ static void test_order(enum packed_grid grid)
         for (int i = 1; i < 128; i++)
             x[i] = x[in + i] = data_uniform();
         memset(x + 2 * in, 0, (size_t)in * 4);
+        for (int64_t i = 3 * in; i < 4 * in; i++) /* below 2^-80, and more */
+            x[i] = ldexpf(x[i], i < 3 * in + 128 ? -140 : -90);
         packed_matmul(y, x, &p.w, grid, rows);
         for (int64_t t = 0; t < rows; t++)
             for (int64_t o = 0; o < out; o++) {
