@@ -125,7 +125,11 @@ parity: build
 	    $(foreach v,$(PARITY),$(if $($v),--$(call lower,$v) '$($v)'))
 # What evidence proves: RUN= a run or a bundle, or ROOT= all of them.
 audit: build
-	@ASSAY_BIN=$O pipelines/audit $(if $(RUN),'$(RUN)','ROOT=$(ROOT)')
+	@ASSAY_BIN=$O pipelines/audit $(if $(SIGNERS),--signers='$(SIGNERS)') \
+	    $(if $(RUN),'$(RUN)','ROOT=$(ROOT)')
+# An SSH signature over a run's seal: RUN=, KEY= (an OpenSSH private key).
+sign: build
+	@$O/assay-receipt sign --key '$(KEY)' '$(RUN)'
 archive: build
 	@ASSAY_BIN=$O pipelines/archive '$(RUN)' $(if $(OUT),'$(OUT)')
 
@@ -156,7 +160,7 @@ clean:
 	rm -rf build
 FORCE:
 .PHONY: all build tests check bench \
-        check-layers check-headers man qualify parity audit archive synth reference \
+        check-layers check-headers man qualify parity audit archive sign synth reference \
         install clean FORCE
 .SECONDARY:
 

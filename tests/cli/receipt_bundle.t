@@ -2,6 +2,8 @@
 # bundle and extract: one run, one tar; every refusal of formats.md 6.5.
 . tests/support/tap.sh
 receipt=$(bin receipt)
+mkdir "$T/tmp"
+export TMPDIR="$T/tmp"
 command -v zstd >/dev/null && command -v tar >/dev/null || skip_all "no zstd or tar"
 run=$T/run
 mkdir -p "$run/data/inputs" "$run/data/export/a"
@@ -100,13 +102,23 @@ refused() { # refused BUNDLE NAME: and nothing is written
     one_line "$2: one line"
     [ ! -e "$T/x" ] && [ ! -e "$T/.x.part" ]
     ok $? "$2: nothing written"
+    is "$("$receipt" audit "$1" 2>&1 >/dev/null | sed 's/.*: //')" "$(sed 's/.*: //' "$T/err")" "$2: audit refuses it too"
 }
 zstd -qdc "$T/good.tar.zst" >"$T/good.tar"
-for what in $(python3 tests/support/hostile_bundle.py list) digest; do
+for what in $(python3 tests/support/hostile_bundle.py list); do
     python3 tests/support/hostile_bundle.py "$what" <"$T/good.tar" | zstd -q >"$T/bad.tar.zst"
     refused "$T/bad.tar.zst" "$what"
     echo "# $(cat "$T/err")"
 done
+# Another digest breaks no form: it is not unpacked, but audited.
+python3 tests/support/hostile_bundle.py digest <"$T/good.tar" | zstd -q >"$T/other.tar.zst"
+runs 3 "a file that is not its digest's" "$receipt" extract "$T/other.tar.zst" --out "$T/x"
+says "data/export/a/prompt.txt: its SHA-256 is not the manifest's" "is named"
+runs 1 "and contradicts the evidence" "$receipt" audit "$T/other.tar.zst"
+grep -qF "data/export/a/prompt.txt: its SHA-256 is" "$T/out"
+ok $? "by name"
+[ -z "$(find "$T/tmp" -mindepth 1)" ]
+ok $? "audit leaves nothing behind"
 cp "$T/good.tar" "$T/bad.tar.zst"
 refused "$T/bad.tar.zst" "a tar that is not compressed"
 gzip -c "$T/good.tar" >"$T/bad.tar.zst"

@@ -8,6 +8,7 @@
 #include "cases/cases.h"
 #include "cli/cli.h"
 #include "evidence/bag.h"
+#include "evidence/bundle.h"
 #include "gates/compare.h"
 #include "receipt/receipt.h"
 #include "report/report.h"
@@ -17,13 +18,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct audit {
     const char *run;
     char *data;             /* RUN/data */
     struct bag_files files; /* the payload as found, hashed; "data/..." */
     json_t *claims;
-    json_t *faults; /* of the claim at hand */
+    json_t *faults;                 /* of the claim at hand */
+    const char *signers;            /* allowed_signers, or NULL */
+    char *unpacked;                 /* a bundle's folder, removed at the end */
+    char identity[HASH_SHA256_HEX]; /* of a bundle */
     struct case_list cases;
     bool has_cases;
     size_t stages;
@@ -696,6 +701,8 @@ static json_t *document_of(struct audit *a)
         json_string(is_contradicted(a) ? "contradicted" : "proved"));
     json_object_set_new(root, "run_verdict",
                         verdict[0] ? json_string(verdict) : json_null());
+    if (a->identity[0])
+        json_object_set_new(root, "bundle_sha256", json_string(a->identity));
     json_object_set(root, "claims", a->claims);
     json_decref(summary);
     free(path);
@@ -715,20 +722,66 @@ static void print_table(const json_t *root)
             printf("%-16s    - %s\n", "", json_string_value(line));
     }
     const char *run = text_of(root, "run_verdict");
+    const char *identity = text_of(root, "bundle_sha256");
+    if (identity[0])
+        printf("the bundle's identity: %s\n", identity);
     printf("the run's verdict: %s\naudit: %s\n", run[0] ? run : "none",
            text_of(root, "verdict"));
 }
 
+static void check_signature(struct audit *a)
+{
+    struct err why = ERR_INIT;
+    char *by;
+    const char *verdict = seal_signature(a->run, a->signers, &by, &why);
+
+    if (why.code)
+        fault(a, "%s", why.text);
+    add_claim(a, "the seal is signed by somebody who may", verdict, by);
+    free(by);
+}
+
+/* A bundle is read once, into a folder that only this process names. */
+static int unpack(struct audit *a, struct err *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    struct bundle b;
+
+    a->unpacked =
+        xasprintf("%s/assay-audit.XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(a->unpacked)) {
+        err_sys(err, "%s", a->unpacked);
+        free(a->unpacked);
+        a->unpacked = NULL;
+        return -1;
+    }
+    if (bundle_spill(a->run, a->unpacked, &b, err))
+        return -1;
+    snprintf(a->identity, sizeof(a->identity), "%s", b.sha256);
+    bundle_release(&b);
+    a->run = a->unpacked;
+    free(a->data);
+    a->data = path_join(a->run, "data");
+    return 0;
+}
+
 static int audit(struct audit *a, struct err *err)
 {
-    if (!io_is_dir(a->run))
-        return err_set(err, io_exists(a->run) ? ERR_UNSUPPORTED : ERR_INPUT,
-                       "%s: not the folder of a run", a->run);
+    int64_t size;
+    int fd = a->signers ? io_open(a->signers, &size, err) : -1;
+
+    if (a->signers && fd < 0)
+        return -1;
+    if (fd >= 0)
+        close(fd);
+    if (!io_is_dir(a->run) && unpack(a, err))
+        return -1;
     if (bag_check(a->run, &a->files, a->faults, err))
         return -1;
     char *by = xasprintf("%zu files against the manifests", a->files.count);
     conclude(a, "the evidence is whole: every file is as it was sealed", by);
     free(by);
+    check_signature(a);
     check_coverage(a);
     check_receipt(a);
     check_chain(a);
@@ -738,28 +791,30 @@ static int audit(struct audit *a, struct err *err)
     open_claim(a, "continuation_ids are the reference's own greedy choice",
                "no gate covers who chose them");
     open_claim(a, "the run was made when and where it is said to be",
-               "no clock or host is in the evidence, and no signature");
+               "no clock or host is in the evidence; a signature says who");
     return 0;
 }
 
 int verb_audit(int argc, char **argv)
 {
     bool json = false;
+    struct audit a = {.files = BAG_FILES_INIT, .cases = CASE_LIST_INIT};
     const struct cli_opt options[] = {
         {'j', "json", NULL, "print one JSON document", CLI_FLAG, &json},
+        {'s', "signers", "file", "who may sign (an allowed_signers file)",
+         CLI_STR, &a.signers},
         {0},
     };
     const struct cli_command command = {
         "assay-receipt",
         "audit",
-        "RUN",
+        "RUN|BUNDLE",
         "Derives a run's answer again from its evidence alone.",
         options,
         1,
         1};
     struct cli_list rest = {NULL, 0};
-    struct err err = ERR_INIT;
-    struct audit a = {.files = BAG_FILES_INIT, .cases = CASE_LIST_INIT};
+    struct err err = ERR_INIT, ignored = ERR_INIT;
 
     if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
         a.run = rest.items[0];
@@ -786,6 +841,9 @@ int verb_audit(int argc, char **argv)
     json_decref(a.faults);
     bag_files_release(&a.files);
     case_list_release(&a.cases);
+    if (a.unpacked)
+        io_remove_tree(a.unpacked, &ignored);
+    free(a.unpacked);
     free(a.data);
     free(rest.items);
     return cli_finish(&command, &err);

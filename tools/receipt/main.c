@@ -19,6 +19,7 @@ static const struct {
     {"seal", "manifests: the last act of a run", verb_seal},
     {"publish", "a finished run gets its name", verb_publish},
     {"audit", "a run's answer, derived again from its evidence", verb_audit},
+    {"sign", "an SSH signature over a run's seal", verb_sign},
     {"bundle", "a sealed run as one file", verb_bundle},
     {"extract", "the run of a bundle", verb_extract},
 };

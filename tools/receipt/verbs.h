@@ -18,6 +18,7 @@ int verb_publish(int argc, char **argv);
 int verb_audit(int argc, char **argv);
 int verb_bundle(int argc, char **argv);
 int verb_extract(int argc, char **argv);
+int verb_sign(int argc, char **argv);
 
 /* Fills f->tensors from the file, when it is a sound .safetensors file. */
 void add_tensors_digest(const char *pack, struct receipt_file *f);
@@ -26,4 +27,10 @@ void add_tensors_digest(const char *pack, struct receipt_file *f);
  * candidate's own executable (or NULL); NULL with err set. */
 json_t *executables_json(const char *data, const char *candidate,
                          struct err *err);
+
+/* Who sealed a run: "proved", "contradicted" (with the reason in why) or
+ * "cannot be proved"; *by says by what and is freed by the caller.  `signers`
+ * is an allowed_signers file or NULL. */
+const char *seal_signature(const char *run, const char *signers, char **by,
+                           struct err *why);
 #endif
