@@ -679,6 +679,10 @@ static struct jval eval_getitem(struct rt *rt, struct jact *act,
     if (n->b->c)
         step = eval(rt, act, n->b->c);
     rt->at = n->at;
+    /* while upstream compiles, a slice is looked up as any other item */
+    if (rt->folding && obj.type != JV_STR && obj.type != JV_LIST &&
+        obj.type != JV_TUPLE && obj.type != JV_UNDEF)
+        return jval_undef(rt, "a constant cannot be sliced");
     return jval_slice(rt, obj, start, stop, step);
 }
 
@@ -791,12 +795,52 @@ static struct jval eval_node(struct rt *rt, struct jact *act,
     }
 }
 
+static bool is_finite(struct rt *rt, struct jval v)
+{
+    bool is = v.type != JV_FLOAT || isfinite(v.f);
+
+    rt_enter(rt);
+    for (size_t i = 0;
+         is && (v.type == JV_LIST || v.type == JV_TUPLE) && i < v.list->n; i++)
+        is = is_finite(rt, v.list->v[i]);
+    for (size_t i = 0; is && v.type == JV_DICT && i < v.dict->n; i++)
+        is = is_finite(rt, v.dict->v[i].key) &&
+             is_finite(rt, v.dict->v[i].value);
+    rt_leave(rt);
+    return is;
+}
+
+/*
+ * A constant expression.  Upstream writes its value into the code it compiles,
+ * where an infinity is a name that nothing defines; one that is printed as a
+ * whole becomes text at once.
+ */
+static struct jval eval_folded(struct rt *rt, struct jact *act,
+                               const struct jnode *n)
+{
+    rt->folding++;
+    struct jval v = eval_node(rt, act, n);
+    rt->folding--;
+    if (n->is_printed)
+        return v;
+    if (v.type == JV_UNDEF) /* no constant: worked out when it is reached */
+        return eval_node(rt, act, n);
+    if (!is_finite(rt, v)) {
+        rt->at = n->at;
+        rt_fail(rt, ERR_INPUT,
+                "a constant that is not finite: upstream knows "
+                "no name 'inf' or 'nan'");
+    }
+    return v;
+}
+
 static struct jval eval(struct rt *rt, struct jact *act, const struct jnode *n)
 {
     rt_step(rt, 1);
     rt_enter(rt);
     rt->at = n->at;
-    struct jval v = eval_node(rt, act, n);
+    struct jval v =
+        n->is_folded ? eval_folded(rt, act, n) : eval_node(rt, act, n);
     rt_leave(rt);
     return v;
 }

@@ -236,6 +236,9 @@ struct jnode {
     int op;       /* enum jcompare values in ops, jname_ctx, builtin */
     uint8_t *ops; /* JN_COMPARE */
     bool flag;
+    /* an expression without names and calls, which upstream works out when it
+     * compiles; is_folded: the outermost of such */
+    bool is_const, is_folded, is_printed;
     struct jref ref;
     struct jframe frame, frame2, frame3;
     struct jnode *target2;  /* JN_FOR: the target as its filter sees it */
@@ -301,6 +304,7 @@ struct rt {
     uint32_t at; /* where it is, for messages */
     uint64_t steps;
     unsigned calls, depth;
+    unsigned folding; /* inside a constant expression */
     size_t memory; /* arena bytes when it began */
     struct err *err;
     jmp_buf jump;
