@@ -19,20 +19,47 @@ struct job {
     int64_t rows, chunk;
 };
 
+/* Eight columns of eight rows, `stride` apart: panel[k][0 .. 8) from there. */
+static void transpose_eight(float *panel, const uint16_t *w, int64_t stride)
+{
+    __m128i r[8], t[8];
+
+    for (int i = 0; i < 8; i++)
+        r[i] = _mm_loadu_si128((const __m128i *)(w + i * stride));
+    for (int i = 0; i < 4; i++) {
+        t[2 * i] = _mm_unpacklo_epi16(r[i], r[i + 4]);
+        t[2 * i + 1] = _mm_unpackhi_epi16(r[i], r[i + 4]);
+    }
+    for (int i = 0; i < 4; i++) {
+        r[2 * i] = _mm_unpacklo_epi16(t[i], t[i + 4]);
+        r[2 * i + 1] = _mm_unpackhi_epi16(t[i], t[i + 4]);
+    }
+    for (int i = 0; i < 4; i++) {
+        t[2 * i] = _mm_unpacklo_epi16(r[i], r[i + 4]);
+        t[2 * i + 1] = _mm_unpackhi_epi16(r[i], r[i + 4]);
+    }
+    for (int k = 0; k < 8; k++) {
+        __m256i wide = _mm256_slli_epi32(_mm256_cvtepu16_epi32(t[k]), 16);
+
+        _mm256_store_ps(panel + k * LANES, _mm256_castsi256_ps(wide));
+    }
+}
+
 /* Weights of outputs [first, first + n), widened: panel[k][lane]. */
 static void fill_panel(float *panel, const struct dense_weight *w,
                        int64_t first, int64_t n)
 {
     const uint16_t *data = (const uint16_t *)w->data + first * w->in;
+    int64_t whole = n < LANES ? 0 : w->in / 8 * 8;
 
-    if (n < LANES)
-        memset(panel, 0, (size_t)(w->in * LANES) * sizeof(*panel));
-    for (int64_t lane = 0; lane < n; lane++)
-        for (int64_t k = 0; k < w->in; k++) {
-            uint32_t bits = (uint32_t)data[lane * w->in + k] << 16;
-
-            memcpy(&panel[k * LANES + lane], &bits, sizeof(bits));
-        }
+    for (int64_t k = 0; k < whole; k += 8) {
+        transpose_eight(panel + k * LANES, data + k, w->in);
+        transpose_eight(panel + k * LANES + 8, data + 8 * w->in + k, w->in);
+    }
+    for (int64_t k = whole; k < w->in; k++)
+        for (int64_t lane = 0; lane < LANES; lane++)
+            panel[k * LANES + lane] =
+                lane < n ? bf16_to_f32(data[lane * w->in + k]) : 0;
 }
 
 /* y = y + (e + o), y [2] vectors */
