@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { KEYS = 512 };
+enum { KEYS = 512, LANES = 16 };
 
 float flash_exp(float x)
 {
@@ -60,7 +60,8 @@ static void add_block(const struct job *job, int64_t row, int64_t head,
     const float *q = job->q + (row * how->heads + head) * dim;
     const float *v = job->v + (first * how->kv_heads + kv) * wide;
     const float scale = (float)how->scale;
-    float max = r->max, keep;
+    const int64_t whole = n / LANES * LANES;
+    float max = r->max, keep, sum;
 
     for (int64_t j = 0; j < n; j++) {
         const float *k = job->k + ((first + j) * how->kv_heads + kv) * dim;
@@ -73,16 +74,31 @@ static void add_block(const struct job *job, int64_t row, int64_t head,
     if (max == -INFINITY) /* nothing seen so far */
         return;
     for (int64_t j = 0; j < n; j++)
-        s[j] = how->kind == SDPA_FLASH ? flash_exp(s[j] - max)
-                                       : elem_exp_f32(s[j] - max);
+        s[j] = how->kind == SDPA_FLASH && j < whole ? flash_exp(s[j] - max)
+                                                    : elem_exp_f32(s[j] - max);
+    sum = lanes16_sum(s, whole);
+    for (int64_t j = whole; j < n; j++)
+        sum += s[j];
     keep = elem_exp_f32(r->max - max);
-    r->sum = r->sum * keep + lanes16_sum(s, n);
+    r->sum = r->sum * keep + sum;
     r->max = max;
     for (int64_t j = 0; j < n; j++)
         s[j] = round_to(DTYPE_BF16, s[j]);
     for (int64_t i = 0; i < wide; i++)
         r->values[i] = r->values[i] * keep +
                        blocks32_dot(s, 1, v + i, how->kv_heads * wide, n);
+}
+
+/* The keys that the kernel takes up for a row: those that the last row of its
+ * block of queries sees. */
+static int64_t keys_of_block(const struct job *job, int64_t row)
+{
+    int64_t size = job->rows >= 768 ? 256 : job->rows >= 192 ? 64 : 32;
+    int64_t past = row - row % size + size;
+
+    if (job->how->visible || past > job->rows)
+        past = job->rows;
+    return job->keys - job->rows + past;
 }
 
 static void piece(void *ctx, int64_t begin, int64_t end)
@@ -95,8 +111,9 @@ static void piece(void *ctx, int64_t begin, int64_t end)
         struct running r = {-INFINITY, 0, job->y + i * wide};
 
         memset(r.values, 0, (size_t)wide * sizeof(*r.values));
-        for (int64_t first = 0; first < job->keys; first += KEYS) {
-            int64_t n = job->keys - first < KEYS ? job->keys - first : KEYS;
+        int64_t last = keys_of_block(job, i / heads);
+        for (int64_t first = 0; first < last; first += KEYS) {
+            int64_t n = last - first < KEYS ? last - first : KEYS;
 
             add_block(job, i / heads, i % heads, first, n, &r, s);
         }

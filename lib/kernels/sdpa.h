@@ -16,9 +16,13 @@
  * (minimax-m2.md 9): keys in blocks of 512 from key 0, running maximum m (from
  *     -infinity), sum l and accumulator O; a block gives
  *     s = (q . k) scale; m' = max(m, max s); r = exp(m - m');
- *     p = fexp(s - m'); l = l r + sum of p (lanes16); O = O r + bf(p) v;
- *     m = m'; at the end y = O (1 / l).  Products are blocks32; fexp is the
- *     cubic that PyTorch uses with AVX2 or AVX-512 (flash_exp), or exp.
+ *     p = fexp(s - m'); l = l r + sum of p; O = O r + bf(p) v;
+ *     m = m'; at the end y = O (1 / l).  Products are blocks32.  The sum of p
+ *     is lanes16 over whole sixteens of the keys taken up, then the others one
+ *     by one.  fexp is the cubic that PyTorch uses with AVX2 or AVX-512
+ *     (flash_exp) on those sixteens, exp on the others; or exp on all.  Taken up
+ *     are, with a mask, all keys; else those that the last row of the block of
+ *     queries sees: blocks of 32 rows, 64 from 192 rows on, 256 from 768.
  *
  * y is not rounded.  There is no flash in double.
  */
