@@ -194,6 +194,11 @@ bool config_has(const struct section *s, const char *key)
     return json_has(s->object, key);
 }
 
+bool config_is_null(const struct section *s, const char *key)
+{
+    return json_is_null(json_object_get(s->object, key));
+}
+
 int config_section(const struct section *s, const char *key,
                    const struct section **out, struct err *err)
 {
@@ -222,11 +227,12 @@ int config_section(const struct section *s, const char *key,
     return 0;
 }
 
-int config_count(const struct section *s, const char *keys, int64_t fallback,
-                 int64_t *out, struct err *err)
+static int read_integer(const struct section *s, const char *keys,
+                        int64_t least, int64_t fallback, int64_t *out,
+                        struct err *err)
 {
     json_t *standard = fallback < 0 ? NULL : json_integer(fallback), *value;
-    char key[64];
+    char key[64], range[64];
     int ret = find(s, keys, key, standard, &value, err);
 
     json_decref(standard);
@@ -235,11 +241,25 @@ int config_count(const struct section *s, const char *keys, int64_t fallback,
     *out = fallback;
     if (!value)
         return fallback < 0 ? malformed(s, key, "is missing", err) : 0;
-    if (!json_is_integer(value) || json_integer_value(value) < 1 ||
+    snprintf(range, sizeof(range), "is not a count from %lld to 2^24",
+             (long long)least);
+    if (!json_is_integer(value) || json_integer_value(value) < least ||
         json_integer_value(value) > COUNT_MAX)
-        return malformed(s, key, "is not a count from 1 to 2^24", err);
+        return malformed(s, key, range, err);
     *out = json_integer_value(value);
     return 0;
+}
+
+int config_count(const struct section *s, const char *keys, int64_t fallback,
+                 int64_t *out, struct err *err)
+{
+    return read_integer(s, keys, 1, fallback, out, err);
+}
+
+int config_amount(const struct section *s, const char *keys, int64_t fallback,
+                  int64_t *out, struct err *err)
+{
+    return read_integer(s, keys, 0, fallback, out, err);
 }
 
 int config_real(const struct section *s, const char *keys, double fallback,

@@ -37,10 +37,16 @@ int config_section(const struct section *s, const char *key,
 /* Present and not null?  Marks nothing. */
 bool config_has(const struct section *s, const char *key);
 
+/* Present and null, where that says another thing than absence? */
+bool config_is_null(const struct section *s, const char *key);
+
 /* The value, or the fallback.  A count is 1 to 2^24; with a fallback below 0
  * (of a real: NaN) the key must be there. */
 int config_count(const struct section *s, const char *keys, int64_t fallback,
                  int64_t *out, struct err *err);
+/* A count that may be 0. */
+int config_amount(const struct section *s, const char *keys, int64_t fallback,
+                  int64_t *out, struct err *err);
 int config_real(const struct section *s, const char *keys, double fallback,
                 double *out, struct err *err);
 int config_flag(const struct section *s, const char *keys, bool fallback,

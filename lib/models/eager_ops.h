@@ -16,6 +16,7 @@ enum dtype ops_compute(enum precision p);
 /* silu(gate) * up, both results rounded. */
 struct act op_swiglu(struct ops *o, const struct act *gate,
                      const struct act *up);
+struct act op_mul(struct ops *o, const struct act *a, const struct act *b);
 void op_eager_sigmoid(const struct act *x); /* in place */
 
 /*

@@ -4,6 +4,7 @@
 #include "base/bug.h"
 #include "base/path.h"
 #include "models/bonsai.h"
+#include "models/kimi_k25.h"
 #include "models/minimax_m2.h"
 #include "json/json.h"
 
@@ -11,7 +12,9 @@
 #include <string.h>
 
 static const struct model_family *const families[] = {
-    &bonsai_family, &minimax_m2_family};
+    &bonsai_family,  &minimax_m2_family,  &kimi_k25_family,
+    &kimi_k2_family, &deepseek_v3_family,
+};
 
 int64_t regime_call_rows(const struct regime *regime, const struct sequence *s,
                          int64_t row)

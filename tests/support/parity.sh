@@ -1,0 +1,22 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# A family against the recordings under $A; sourced after tap.sh.
+
+pass() { # NAME PRECISION INPUT OPTION...
+    name=$1 precision=$2 input=$3
+    shift 3
+    runs 0 "$name: the pass runs" "$(bin forward)" --model "$A" \
+        --parity "$A/$input" --precision "$precision" "$@" --out "$T/$name"
+    runs 0 "$name: it is compared" "$(bin compare)" --parity "$A/$input" \
+        --text "$T/$name"
+    cp "$T/out" "$T/$name.text"
+}
+holds() { # NAME KEY AWK-CONDITION-ON-v SENTENCE
+    awk -v key="$2:" '$1 == key {v = $2; ok = ('"$3"')} END {exit !ok}' \
+        "$T/$1.text"
+    ok $? "$1: $4"
+}
+same_states() { # NAME NAME SENTENCE
+    cmp -s "$T/$1/states-0.safetensors" "$T/$2/states-0.safetensors" &&
+        cmp -s "$T/$1/states-1.safetensors" "$T/$2/states-1.safetensors"
+    ok $? "$3"
+}
