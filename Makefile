@@ -156,12 +156,31 @@ $O/synth/%/pack:
 	@mkdir -p $(@D)
 	$(PYTHON) pipelines/synth.py --size $* --out $@ --inputs $(@D)/inputs
 
+# Upstream's own libraries against ours, over generated input.
+ORACLE_PACKS ?= $(wildcard ../shared/data/tokenizers/*)
+oracle-tokenizer: $O/assay-export
+	$(PYTHON) tests/oracle/tokenizer_differential.py --export $< $(ORACLE_PACKS)
+
+# Each fuzz target for FUZZ_SECONDS, from seeds made of the fixtures.
+FUZZ_SECONDS ?= 600
+FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
+              -fno-sanitize-recover=undefined
+FUZZ := $(patsubst tests/fuzz/%_fuzz.c,fuzz-%,$(wildcard tests/fuzz/*_fuzz.c))
+fuzz:
+	$(MAKE) VARIANT=fuzz CC=clang CFLAGS='$(FUZZ_FLAGS)' $(FUZZ)
+fuzz-%: $O/libassay.a
+	@mkdir -p $O/corpus/$* $O/seeds/$*
+	@[ ! -f tests/fuzz/$*_seeds.py ] || $(PYTHON) tests/fuzz/$*_seeds.py $O/seeds/$*
+	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $O/$*_fuzz tests/fuzz/$*_fuzz.c $< $(ALL_LIBS)
+	$O/$*_fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=2048 \
+	    -artifact_prefix=$O/ $O/corpus/$* $O/seeds/$*
+
 clean:
 	rm -rf build
 FORCE:
 .PHONY: all build tests check bench \
         check-layers check-headers man qualify parity audit archive sign synth reference \
-        install clean FORCE
+        oracle-tokenizer fuzz install clean FORCE
 .SECONDARY:
 
 endif
