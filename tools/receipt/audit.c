@@ -823,17 +823,13 @@ int verb_audit(int argc, char **argv)
         a.faults = json_array();
         if (audit(&a, &err) == 0) {
             json_t *root = document_of(&a);
-            struct buf text = BUF_INIT;
 
-            if (json) {
-                json_write(root, &text);
-                fwrite(text.data, 1, text.len, stdout);
-            } else {
+            if (json)
+                print_json(root);
+            else
                 print_table(root);
-            }
             if (is_contradicted(&a))
                 err.code = ERR_NO; /* the table says what */
-            buf_release(&text);
             json_decref(root);
         }
     }

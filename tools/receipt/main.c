@@ -35,6 +35,15 @@ static void usage(FILE *f)
     fprintf(f, "\nassay-receipt VERB --help tells a verb's options.\n");
 }
 
+void print_json(const json_t *root)
+{
+    struct buf text = BUF_INIT;
+
+    json_write(root, &text);
+    fwrite(text.data, 1, text.len, stdout);
+    buf_release(&text);
+}
+
 int main(int argc, char **argv)
 {
     const char *verb = argc > 1 ? argv[1] : "";

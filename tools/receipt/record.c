@@ -12,16 +12,12 @@
 static int put(const struct receipt *r, const char *out, struct err *err)
 {
     json_t *root = receipt_json(r);
-    struct buf text = BUF_INIT;
     int ret = 0;
 
-    if (out) {
+    if (out)
         ret = json_write_file(root, out, err);
-    } else {
-        json_write(root, &text);
-        fwrite(text.data, 1, text.len, stdout);
-    }
-    buf_release(&text);
+    else
+        print_json(root);
     json_decref(root);
     return ret;
 }

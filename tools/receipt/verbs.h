@@ -20,6 +20,9 @@ int verb_bundle(int argc, char **argv);
 int verb_extract(int argc, char **argv);
 int verb_sign(int argc, char **argv);
 
+/* Prints a document; main's last act checks stdout. */
+void print_json(const json_t *root);
+
 /* Fills f->tensors from the file, when it is a sound .safetensors file. */
 void add_tensors_digest(const char *pack, struct receipt_file *f);
 

@@ -65,15 +65,6 @@ static void print_table(const json_t *root)
            json_array_size(json_object_get(root, "files")));
 }
 
-static void print_json(const json_t *root)
-{
-    struct buf text = BUF_INIT;
-
-    json_write(root, &text);
-    fwrite(text.data, 1, text.len, stdout);
-    buf_release(&text);
-}
-
 /* The source stage of a run: the receipt, what verify said, the record. */
 static int write_stage(struct stage *s, const char *out, const char *receipt,
                        const json_t *root, struct err *err)
