@@ -156,14 +156,22 @@ void cli_usage(const struct cli_command *command, void *stream)
             "name and version");
 }
 
+int cli_flush(struct err *err)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    /* An earlier write may have failed, whose reason is gone. */
+    return err_set(err, ERR_SYSTEM, "standard output: %s",
+                   errno ? strerror(errno) : "a write failed");
+}
+
 int cli_finish(const struct cli_command *command, struct err *err)
 {
-    bool stdout_failed = fflush(stdout) != 0 || ferror(stdout);
+    struct err why = ERR_INIT;
 
-    if (stdout_failed && (err->code == ERR_NONE || err->code == ERR_NO)) {
-        err_clear(err);
-        err_set(err, ERR_SYSTEM, "standard output: %s", strerror(errno));
-    }
+    if (cli_flush(&why) && (err->code == ERR_NONE || err->code == ERR_NO))
+        *err = why;
     if (err->text[0])
         fprintf(stderr, "%s: %s\n", command->program, err->text);
     if (err->code == ERR_USAGE)

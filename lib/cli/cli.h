@@ -54,6 +54,12 @@ int cli_parse(const struct cli_command *command, int argc, char **argv,
 void cli_usage(const struct cli_command *command, void *stream);
 
 /*
+ * Writes out what was printed.  A program that also publishes files calls this
+ * first, so that a full disk under stdout leaves nothing behind.
+ */
+int cli_flush(struct err *err);
+
+/*
  * The last act of every tool: flushes and checks stdout (a full disk is a 6,
  * not a success), prints err as "program: text" on stderr, with the usage line
  * after an ERR_USAGE, and returns the exit status.

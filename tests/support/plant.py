@@ -6,6 +6,9 @@ plant.py nan CAPTURE                one logit is a NaN
 plant.py constant CAPTURE           every logit is the same
 plant.py drop CAPTURE TENSOR        a tensor is missing
 plant.py add CAPTURE TENSOR BY      every element of a float tensor is off by BY
+plant.py set CAPTURE TENSOR INDEX VALUE    one element is another (nan, inf too)
+plant.py cut CAPTURE TENSOR ROWS    only the first ROWS rows are left
+plant.py rename CAPTURE TENSOR NAME
 plant.py norms PACK                 every text norm's weight w is 1 + w
 plant.py rotary PACK                the rotary halves of queries and keys change places
 plant.py bit PACK                   one bit of one weight is another
@@ -105,6 +108,27 @@ def add(folder, name, by):
         v[:] = [x + float(by) for x in v]
 
     change(folder, name, how)
+
+
+def set(folder, name, index, value):
+    def how(v):
+        v[int(index)] = float(value) if isinstance(v[0], float) else int(value)
+
+    change(folder, name, how)
+
+
+def cut(folder, name, rows):
+    path, tensors, meta = holding(folder, name)
+    t = tensors[name]
+    t[2] = t[2][: len(t[2]) // t[1][0] * int(rows)]
+    t[1][0] = int(rows)
+    save(path, tensors, meta)
+
+
+def rename(folder, name, other):
+    path, tensors, meta = holding(folder, name)
+    tensors[other] = tensors.pop(name)
+    save(path, tensors, meta)
 
 
 def drop(folder, name):

@@ -254,11 +254,13 @@ static int compare(const struct compare_request *request, int argc, char **argv,
         goto out;
     if (opt.out && write_evidence(request, document, argc, argv, p.part, err))
         goto out;
+    print(document, report_text);
+    if (cli_flush(err))
+        goto out;
     if (opt.junit && write_junit(document, err))
         goto out;
     if (opt.out && publish_commit(&p, err))
         goto out;
-    print(document, report_text);
     ret = 0;
     if (!compare_passed(document))
         err->code = ERR_NO; /* the report has said why */

@@ -4,6 +4,7 @@
 #include "base/bug.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "cli/cli.h"
 #include "safetensors/safetensors.h"
 
 #include <math.h>
@@ -181,7 +182,8 @@ static int run(struct model *m, const struct forward_options *o,
                            (long long)*count);
         ids[(*count)++] = record->chosen;
         printf("%lld\n", (long long)record->chosen);
-        fflush(stdout);
+        if (cli_flush(err))
+            return -1;
         if (model_is_stop(m, record->chosen) || *count == budget)
             break;
         if (model_step(m, record->chosen, &tap, err))

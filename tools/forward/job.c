@@ -102,7 +102,7 @@ static int read_continuation(struct job *job, const struct job_options *o,
         return 0;
     struct capture *c = capture_open(job->prefix, job->sequences[i].name, err);
     if (!c)
-        return err_in(err, "%s", o->prefix);
+        return -1;
     job->continuations[i] =
         read_tensor(job, c, "continuation_ids", DTYPE_I64, 1, &source, err);
     if (job->continuations[i]) {
@@ -155,11 +155,13 @@ static int read_sequence(struct job *job, const struct job_options *o, size_t i,
         return err_set(err, ERR_INPUT, "tensor 'position_ids' is not [3, %lld]",
                        (long long)s->prompt);
     join(job, s, prompt, at, job->continuations[i], job->lengths[i]);
-    if (o->context && s->prompt + job->lengths[i] > o->context)
+    int64_t after = o->generate > 0 ? o->generate : job->lengths[i];
+    if (o->context &&
+        (s->prompt > o->context || after > o->context - s->prompt))
         return err_set(err, ERR_INPUT,
                        "%lld tokens and %lld after them pass the context of "
                        "%lld",
-                       (long long)s->prompt, (long long)job->lengths[i],
+                       (long long)s->prompt, (long long)after,
                        (long long)o->context);
     return check_last(job, i, m, err) || model_check(m, s, err) ? -1 : 0;
 }
@@ -177,7 +179,7 @@ static int read_case(struct job *job, const struct job_options *o, size_t i,
         return -1;
     struct capture *c = capture_open(set, name, err);
     if (!c)
-        return err_in(err, "%s", o->inputs);
+        return -1;
     int ret = read_sequence(job, o, i, c, m, err);
     capture_close(c);
     if (ret)

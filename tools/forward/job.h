@@ -18,6 +18,7 @@ struct job_options {
     const char *prefix; /* captures with continuation_ids, or NULL */
     const char *files;  /* which files of the prefix's folders are read */
     int64_t context;    /* most rows of prompt and continuation; 0: any */
+    int64_t generate;   /* tokens that are to follow instead, or at most 0 */
 };
 
 struct job {

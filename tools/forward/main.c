@@ -28,7 +28,7 @@ static struct {
     int64_t chunk, threads, generate;
     bool ledger;
     struct stage_options stage;
-} opt;
+} opt = {.chunk = -1, .threads = -1, .generate = -1}; /* -1: not given */
 
 static const struct cli_opt options[] = {
     {'p', "pack", "dir", "the checkpoint", CLI_STR, &opt.pack},
@@ -83,8 +83,8 @@ static int check_options(struct err *err)
     if (!opt.pack || (!opt.inputs && !opt.parity) || !opt.out)
         return err_set(err, ERR_USAGE,
                        "--pack, --inputs (or --parity) and --out are needed");
-    if (opt.parity &&
-        (opt.inputs || opt.prefix || opt.files || opt.local || opt.generate))
+    if (opt.parity && (opt.inputs || opt.prefix || opt.files || opt.local ||
+                       opt.generate > 0))
         return err_set(err, ERR_USAGE,
                        "--parity goes with none of --inputs, --prefix, "
                        "--files, --local and --generate");
@@ -93,7 +93,10 @@ static int check_options(struct err *err)
         return err_set(err, ERR_USAGE,
                        "--attn '%s' is neither flash nor flash-exact",
                        opt.attention);
-    if (opt.generate && (opt.prefix || opt.trace || opt.local))
+    if (opt.generate == 0 || opt.chunk == 0 || opt.threads == 0)
+        return err_set(err, ERR_USAGE,
+                       "--generate, --chunk and --threads are at least 1");
+    if (opt.generate > 0 && (opt.prefix || opt.trace || opt.local))
         return err_set(err, ERR_USAGE,
                        "--generate goes with none of --prefix, "
                        "--trace and --local");
@@ -122,7 +125,7 @@ static int set_forward(struct forward_options *f, const struct protocol *p,
                        opt.sums);
     f->sums =
         opt.sums && strcmp(opt.sums, "chain") == 0 ? SUMS_CHAIN : SUMS_WRITTEN;
-    f->chunk = opt.chunk ? opt.chunk : DEFAULT_CHUNK;
+    f->chunk = opt.chunk > 0 ? opt.chunk : DEFAULT_CHUNK;
     f->regime.prefill_chunk = p->prefill_chunk;
     f->regime.is_tail_one = p->tail == PROTOCOL_TAIL_ONE;
     f->is_states_only = opt.parity != NULL;
@@ -133,7 +136,7 @@ static int set_forward(struct forward_options *f, const struct protocol *p,
 
 static int set_kernels(struct err *err)
 {
-    int n = opt.threads ? (int)opt.threads : threads_online();
+    int n = opt.threads > 0 ? (int)opt.threads : threads_online();
 
     return kernels_select(opt.kernel, err) || threads_set(n, err) ? -1 : 0;
 }
@@ -160,7 +163,7 @@ static char *case_dir(const struct run *r, size_t i)
 static int open_local(struct run *r, struct err *err)
 {
     const char *const paths[] = {opt.local};
-    struct capture_paths from = {.role = "LOCAL",
+    struct capture_paths from = {.role = opt.local,
                                  .paths = paths,
                                  .count = 1,
                                  .files = "trace-f16,trace",
@@ -178,6 +181,8 @@ static int open_local(struct run *r, struct err *err)
 
 static int open_sinks(struct run *r, struct err *err)
 {
+    size_t traced = 0;
+
     r->sinks = xcalloc(r->job.count, sizeof(*r->sinks));
     for (size_t i = 0; i < r->job.count; i++) {
         char *dir = case_dir(r, i);
@@ -192,7 +197,11 @@ static int open_sinks(struct run *r, struct err *err)
         free(dir);
         if (ret)
             return -1;
+        traced += r->sinks[i].traced;
     }
+    if (opt.trace && traced == 0)
+        return err_set(err, ERR_USAGE, "--trace '%s' matches no stage",
+                       opt.trace);
     return 0;
 }
 
@@ -249,7 +258,7 @@ static int print_ledger(const struct model *m, struct err *err)
     fwrite(text.data, 1, text.len, stdout);
     buf_release(&text);
     json_decref(ledger);
-    return 0;
+    return cli_flush(err);
 }
 
 /* ---- the stage records ---- */
@@ -312,8 +321,9 @@ static int record_case(const struct run *r, const struct stage *common,
 {
     struct stage *s = stage_copy(common);
     char *dir = case_dir(r, i);
-    const char *name = r->job.sequences[i].name;
-    int ret = stage_input_dir(s, r->job.inputs_dirs[i], err);
+    const char *name = r->job.sequences[i].name, *from = r->job.inputs_dirs[i];
+    int ret = io_is_dir(from) ? stage_input_dir(s, from, err)
+                              : stage_input(s, from, err);
 
     if (ret == 0)
         ret = add_captures(s, r->job.prefix, name, err);
@@ -380,7 +390,8 @@ static int run_all(struct run *r, int argc, char **argv, struct err *err)
     struct job_options jo = {.inputs = opt.inputs,
                              .prefix = opt.prefix,
                              .files = opt.files,
-                             .context = protocol.context};
+                             .context = protocol.context,
+                             .generate = opt.generate};
     int ret = set_forward(&r->forward, &protocol, err);
     protocol_release(&protocol);
     if (ret || set_kernels(err))
@@ -394,12 +405,13 @@ static int run_all(struct run *r, int argc, char **argv, struct err *err)
     if (!r->model || (opt.inputs && job_read(&r->job, &jo, r->model, err)) ||
         publish_begin(&r->out, opt.out, err))
         return -1;
-    if (opt.parity     ? states(r, err)
-        : opt.generate ? generated(r, err)
-                       : forced_pass(r, err))
+    if (opt.parity         ? states(r, err)
+        : opt.generate > 0 ? generated(r, err)
+                           : forced_pass(r, err))
         return -1;
-    return record(r, argc, argv, err) || publish_commit(&r->out, err) ||
-                   (opt.ledger && print_ledger(r->model, err))
+    return record(r, argc, argv, err) ||
+                   (opt.ledger && print_ledger(r->model, err)) ||
+                   publish_commit(&r->out, err)
                ? -1
                : 0;
 }

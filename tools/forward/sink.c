@@ -51,6 +51,7 @@ static int find_local(struct sink *sink, struct sink_tensor *t, struct err *err)
                        t->name, dtype_name(t->source.dtype), got, wanted);
     }
     t->is_local = true;
+    sink->fed += is_trace(t->name);
     return 0;
 }
 
@@ -68,12 +69,13 @@ static int add_stage(void *ctx, const struct stage_shape *shape,
                               .cols = shape->cols,
                               .dtype = stored_dtype(shape->dtype)};
     if (!is_trace(shape->name))
-        t->writer = sink->is_states_only &&
-                            strcmp(shape->name, "hidden_states") != 0
-                        ? NULL
-                        : sink->outputs;
+        t->writer =
+            sink->is_states_only && strcmp(shape->name, "hidden_states") != 0
+                ? NULL
+                : sink->outputs;
     else if (sink->pattern && fnmatch(sink->pattern, stage, 0) == 0)
         t->writer = sink->trace;
+    sink->traced += t->writer && t->writer == sink->trace;
     if (t->writer) {
         t->handle = safetensors_declare(t->writer, t->name, t->dtype,
                                         SHAPE(t->rows, t->cols), err);
@@ -120,8 +122,8 @@ int sink_open(struct sink *sink, const struct sink_options *o,
             return err_set(err, ERR_INPUT, "--local: case '%s': %s", s->name,
                            capture_trouble(sink->local));
     }
-    sink->outputs = create(
-        o->dir, o->outputs ? o->outputs : "outputs.safetensors", err);
+    sink->outputs =
+        create(o->dir, o->outputs ? o->outputs : "outputs.safetensors", err);
     if (!sink->outputs)
         return -1;
     if (o->pattern) {
@@ -133,6 +135,9 @@ int sink_open(struct sink *sink, const struct sink_options *o,
     if (model_stages(m, f, s, add_stage, sink, err) ||
         write_continuation(sink, continuation, length, err))
         return -1;
+    if (sink->local && sink->fed == 0)
+        return err_set(err, ERR_INPUT,
+                       "--local: no trace of a stage of case '%s'", s->name);
     return 0;
 }
 

@@ -21,7 +21,8 @@ struct sink {
     struct safetensors_writer *outputs, *trace; /* trace may be NULL */
     struct sink_tensor *tensors;
     size_t count;
-    const char *pattern;   /* of --trace, or NULL */
+    size_t traced, fed;  /* stages that go to trace, that local replaces */
+    const char *pattern; /* of --trace, or NULL */
     bool is_states_only;
     struct capture *local; /* owned, or NULL */
     void *scratch;         /* one row, converted */
