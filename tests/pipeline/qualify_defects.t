@@ -127,6 +127,7 @@ ok $? "A1: the evidence says differs"
 # A2: weights shorter than their header says
 truncate -s -4096 "$pack/model.safetensors"
 runs 3 "A2, weights cut short: refused" qualify RUN=short "PACK=$pack"
+says "is the first that is not whole" "A2: file, tensor, bytes expected and found"
 [ ! -e "$T/root/runs/tiny/short" ]
 ok $? "A2: and nothing is left"
 # E13: gates that measure nothing

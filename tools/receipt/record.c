@@ -5,7 +5,6 @@
 
 #include "base/io.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* To a new file (an older one is never overwritten), or to stdout. */
