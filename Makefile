@@ -161,6 +161,10 @@ ORACLE_PACKS ?= $(wildcard ../shared/data/tokenizers/*)
 oracle-tokenizer: $O/assay-export
 	$(PYTHON) tests/oracle/tokenizer_differential.py --export $< $(ORACLE_PACKS)
 
+# Processor time beside upstream's tokenizers library: TEXT=FILE.
+bench-tokenizer: $O/assay-export
+	$(PYTHON) tests/oracle/tokenizer_speed.py --export $< --text '$(TEXT)' $(ORACLE_PACKS)
+
 # Each fuzz target for FUZZ_SECONDS, from seeds made of the fixtures.
 FUZZ_SECONDS ?= 600
 FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
@@ -180,7 +184,7 @@ clean:
 FORCE:
 .PHONY: all build tests check bench \
         check-layers check-headers man qualify parity audit archive sign synth reference \
-        oracle-tokenizer fuzz install clean FORCE
+        oracle-tokenizer bench-tokenizer fuzz install clean FORCE
 .SECONDARY:
 
 endif
