@@ -126,6 +126,7 @@ parity: build
 # What evidence proves: RUN= a run or a bundle, or ROOT= all of them.
 audit: build
 	@ASSAY_BIN=$O pipelines/audit $(if $(SIGNERS),--signers='$(SIGNERS)') \
+	    $(if $(PACK),--recompute='$(PACK)') $(if $(AGAINST),--against='$(AGAINST)') \
 	    $(if $(RUN),'$(RUN)','ROOT=$(ROOT)')
 # An SSH signature over a run's seal: RUN=, KEY= (an OpenSSH private key).
 sign: build

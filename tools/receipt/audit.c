@@ -25,7 +25,9 @@ struct audit {
     char *data;             /* RUN/data */
     struct bag_files files; /* the payload as found, hashed; "data/..." */
     json_t *claims;
-    json_t *faults;                 /* of the claim at hand */
+    json_t *faults;             /* of the claim at hand */
+    const char *pack, *against; /* to recompute; to compare with; or NULL */
+    json_t *drift;
     const char *signers;            /* allowed_signers, or NULL */
     char *unpacked;                 /* a bundle's folder, removed at the end */
     char identity[HASH_SHA256_HEX]; /* of a bundle */
@@ -704,6 +706,8 @@ static json_t *document_of(struct audit *a)
     if (a->identity[0])
         json_object_set_new(root, "bundle_sha256", json_string(a->identity));
     json_object_set(root, "claims", a->claims);
+    if (a->drift)
+        json_object_set(root, "drift", a->drift);
     json_decref(summary);
     free(path);
     return root;
@@ -721,6 +725,8 @@ static void print_table(const json_t *root)
         json_array_foreach(json_object_get(claim, "faults"), k, line)
             printf("%-16s    - %s\n", "", json_string_value(line));
     }
+    json_array_foreach(json_object_get(root, "drift"), i, line)
+        printf("drift             %s\n", json_string_value(line));
     const char *run = text_of(root, "run_verdict");
     const char *identity = text_of(root, "bundle_sha256");
     if (identity[0])
@@ -741,28 +747,96 @@ static void check_signature(struct audit *a)
     free(by);
 }
 
-/* A bundle is read once, into a folder that only this process names. */
-static int unpack(struct audit *a, struct err *err)
+/* A bundle is read once, into a folder that only this process names: its path,
+ * freed by the caller, who removes it; NULL with err set. */
+static char *unpack(const char *path, char identity[HASH_SHA256_HEX],
+                    struct err *err)
 {
     const char *tmp = getenv("TMPDIR");
+    char *dir = xasprintf("%s/assay-audit.XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    struct err ignored = ERR_INIT;
     struct bundle b;
 
-    a->unpacked =
-        xasprintf("%s/assay-audit.XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(a->unpacked)) {
-        err_sys(err, "%s", a->unpacked);
-        free(a->unpacked);
-        a->unpacked = NULL;
+    if (!mkdtemp(dir)) {
+        err_sys(err, "%s", dir);
+    } else if (bundle_spill(path, dir, &b, err)) {
+        io_remove_tree(dir, &ignored);
+    } else {
+        memcpy(identity, b.sha256, HASH_SHA256_HEX);
+        bundle_release(&b);
+        return dir;
+    }
+    free(dir);
+    return NULL;
+}
+
+static int check_again(struct audit *a, struct err *err)
+{
+    static const char claim[] = "these executables make these outputs of the "
+                                "pack";
+    char *by;
+
+    if (!a->pack)
+        return 0;
+    if (has_digests_only(a)) {
+        open_claim(a, claim, "the reference's tensors were not kept");
+        return 0;
+    }
+    if (recompute_run(a->data, a->pack, &by, a->faults, err)) {
+        free(by);
         return -1;
     }
-    if (bundle_spill(a->run, a->unpacked, &b, err))
-        return -1;
-    snprintf(a->identity, sizeof(a->identity), "%s", b.sha256);
-    bundle_release(&b);
-    a->run = a->unpacked;
-    free(a->data);
-    a->data = path_join(a->run, "data");
+    conclude(a, claim, by);
+    free(by);
     return 0;
+}
+
+static json_t *read_summary(const char *run)
+{
+    char *path = path_join(run, "data/compare/summary.json");
+    struct err ignored = ERR_INIT;
+    json_t *summary = json_read_file(path, &ignored);
+
+    free(path);
+    return summary;
+}
+
+/* Against another run or bundle, which is believed once its seal holds. */
+static int check_drift(struct audit *a, struct err *err)
+{
+    struct bag_files files = BAG_FILES_INIT;
+    char identity[HASH_SHA256_HEX], *unpacked = NULL;
+    const char *run = a->against;
+    json_t *faults = json_array(), *before = NULL, *now = NULL;
+    struct err ignored = ERR_INIT;
+    int ret = -1;
+
+    if (!io_is_dir(run)) {
+        unpacked = unpack(run, identity, err);
+        run = unpacked;
+    }
+    if (!run || bag_check(run, &files, faults, err))
+        goto out;
+    before = read_summary(run);
+    now = read_summary(a->run);
+    if (json_array_size(faults))
+        err_set(err, ERR_INPUT, "%s: not as it was sealed: %s", a->against,
+                json_string_value(json_array_get(faults, 0)));
+    else if (!before)
+        err_set(err, ERR_INPUT, "%s: has no compare/summary.json", a->against);
+    else
+        ret = 0;
+    if (ret == 0)
+        a->drift = drift(before, now);
+out:
+    if (unpacked)
+        io_remove_tree(unpacked, &ignored);
+    free(unpacked);
+    json_decref(before);
+    json_decref(now);
+    json_decref(faults);
+    bag_files_release(&files);
+    return ret;
 }
 
 static int audit(struct audit *a, struct err *err)
@@ -774,8 +848,14 @@ static int audit(struct audit *a, struct err *err)
         return -1;
     if (fd >= 0)
         close(fd);
-    if (!io_is_dir(a->run) && unpack(a, err))
-        return -1;
+    if (!io_is_dir(a->run)) {
+        a->unpacked = unpack(a->run, a->identity, err);
+        if (!a->unpacked)
+            return -1;
+        a->run = a->unpacked;
+        free(a->data);
+        a->data = path_join(a->run, "data");
+    }
     if (bag_check(a->run, &a->files, a->faults, err))
         return -1;
     char *by = xasprintf("%zu files against the manifests", a->files.count);
@@ -786,7 +866,8 @@ static int audit(struct audit *a, struct err *err)
     check_receipt(a);
     check_chain(a);
     check_executables(a);
-    if (check_verdict(a, err))
+    if (check_verdict(a, err) || check_again(a, err) ||
+        (a->against && check_drift(a, err)))
         return -1;
     open_claim(a, "continuation_ids are the reference's own greedy choice",
                "no gate covers who chose them");
@@ -803,6 +884,10 @@ int verb_audit(int argc, char **argv)
         {'j', "json", NULL, "print one JSON document", CLI_FLAG, &json},
         {'s', "signers", "file", "who may sign (an allowed_signers file)",
          CLI_STR, &a.signers},
+        {'r', "recompute", "pack", "run export and forward again on this pack",
+         CLI_STR, &a.pack},
+        {'a', "against", "run", "how values moved from this run or bundle",
+         CLI_STR, &a.against},
         {0},
     };
     const struct cli_command command = {
@@ -834,6 +919,7 @@ int verb_audit(int argc, char **argv)
         }
     }
     json_decref(a.claims);
+    json_decref(a.drift);
     json_decref(a.faults);
     bag_files_release(&a.files);
     case_list_release(&a.cases);

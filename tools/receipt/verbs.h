@@ -36,4 +36,12 @@ json_t *executables_json(const char *data, const char *candidate,
  * is an allowed_signers file or NULL. */
 const char *seal_signature(const char *run, const char *signers, char **by,
                            struct err *why);
+
+/* Runs export and forward again on a pack; what is not the same bytes becomes a
+ * fault.  *by is freed by the caller.  -1 when it could not be tried. */
+int recompute_run(const char *data, const char *pack, char **by, json_t *faults,
+                  struct err *err);
+
+/* What moved between two summary documents, a line each. */
+json_t *drift(const json_t *before, const json_t *now);
 #endif
