@@ -91,6 +91,14 @@ check: build tests check-layers check-headers
 bench: $(patsubst tests/bench/%.c,$O/bench/%,$(wildcard tests/bench/*.c))
 	@for b in $^; do $$b || exit; done
 
+# The bytes of fixtures/tiny/outputs.sha256 from every compiler and optimisation.
+BUILDS ?= gcc-O1 gcc-O3 clang-O1 clang-O3
+check-builds: $(BUILDS:%=check-build-%)
+check-build-%:
+	@$(MAKE) --no-print-directory VARIANT=$* CC=$(firstword $(subst -, ,$*)) \
+	    CFLAGS=-$(lastword $(subst -, ,$*)) build/$*/assay-forward
+	ASSAY_BIN=build/$* prove tests/pipeline/bits.t
+
 check-layers:
 	@sh tests/support/layers.sh
 check-headers:
@@ -184,7 +192,7 @@ clean:
 	rm -rf build
 FORCE:
 .PHONY: all build tests check bench \
-        check-layers check-headers man qualify parity audit archive sign synth reference \
+        check-builds check-layers check-headers man qualify parity audit archive sign synth reference \
         oracle-tokenizer bench-tokenizer fuzz install clean FORCE
 .SECONDARY:
 

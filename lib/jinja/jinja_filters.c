@@ -872,7 +872,7 @@ static double round_tens(double f, int64_t places)
     memset(p, '0', (size_t)(digits - keep));
     double whole = strtod(text, NULL);
     if (is_above) {
-        char more[400];
+        char more[sizeof(text) + 1];
 
         /* one up in the last kept place, with the carry */
         snprintf(more, sizeof(more), "0%s", text);
