@@ -16,6 +16,7 @@ refuses() { # refuses STATUS TEXT NAME ARGS...
 refuses 2 "unknown argument 'PAK=x'" "a misspelt setting" PAK=x
 refuses 2 "is no name" "a size that is no name" SIZE=../x
 refuses 2 "is no name" "a run that is no name" RUN=.x
+refuses 2 "ROOT is empty" "an empty ROOT, which would be /" ROOT=
 for size in "2 1c6cbae21f8c38830ce337972b46fdae7b18eaaa" "4 dff2caaa23fa8706164c44c10f1b58feb405f76a" \
     "9 f4e28a59531731c41b6dfac88cf271bd58f0a287"; do
     refuses 3 "revision ${size#* }, into $T/root/packs/${size%% *}" "SIZE=${size%% *} without a pack" "SIZE=${size%% *}"
@@ -74,6 +75,7 @@ if [ "$(id -u)" = 0 ]; then # root writes anywhere but to a file system that is 
 fi
 if [ "$(id -u)" != 0 ] || [ -n "${mounted:-}" ]; then
     runs 6 "a read-only target" pipelines/qualify "ROOT=$T/sealed" ADJUDICATE=0
+    one_line "is refused in one line"
     is "$(ls -A "$T/sealed")" "" "stays as it is"
 fi
 [ -n "${mounted:-}" ] && umount "$T/sealed"
