@@ -27,10 +27,14 @@ static void check(const struct sdpa *how, int64_t rows, int64_t keys)
 void sdpa(float *y, const float *q, const float *k, const float *v,
           const struct sdpa *how, int64_t rows, int64_t keys)
 {
-    struct sdpa_job job = {y, q, k, v, how, rows, keys};
+    struct sdpa_job job = {
+        y,    q,
+        k,    v,
+        how,  rows,
+        keys, how->kind == SDPA_MATH_VEC ? softmax_vec_row : softmax_row};
 
     check(how, rows, keys);
-    if (how->kind == SDPA_MATH)
+    if (how->kind == SDPA_MATH || how->kind == SDPA_MATH_VEC)
         threads_for(rows, 1, math_piece, &job);
     else
         flash_attention(y, q, k, v, how, rows, keys);
@@ -39,7 +43,7 @@ void sdpa(float *y, const float *q, const float *k, const float *v,
 void sdpa_f64(double *y, const double *q, const double *k, const double *v,
               const struct sdpa *how, int64_t rows, int64_t keys)
 {
-    struct sdpa_job_f64 job = {y, q, k, v, how, rows, keys};
+    struct sdpa_job_f64 job = {y, q, k, v, how, rows, keys, softmax_row_f64};
 
     check(how, rows, keys);
     BUG_ON(how->kind != SDPA_MATH);

@@ -12,6 +12,8 @@
  *     s = (q sqrt(scale)) . (k sqrt(scale)); p = softmax(s) (softmax.h);
  *     y = sum of p v.  Sums are chain128 over the keys a row sees, from the
  *     first of them.
+ * SDPA_MATH_VEC takes its exponential from the vectorised softmax
+ *     (softmax_vec_row), as on a processor with AVX2 or AVX-512.
  * SDPA_FLASH and SDPA_FLASH_EXACT, the fused kernel on bf16 operands
  * (minimax-m2.md 9): keys in blocks of 512 from key 0, running maximum m (from
  *     -infinity), sum l and accumulator O; a block gives
@@ -20,13 +22,13 @@
  *     m = m'; at the end y = O (1 / l).  Products are blocks32.  The sum of p
  *     is lanes16 over whole sixteens of the keys taken up, then the others one
  *     by one.  fexp is the cubic that PyTorch uses with AVX2 or AVX-512
- *     (flash_exp) on those sixteens, exp on the others; or exp on all.  Taken up
- *     are, with a mask, all keys; else those that the last row of the block of
+ *     (flash_exp) on those sixteens, exp on the others; or exp on all.  Taken
+ * up are, with a mask, all keys; else those that the last row of the block of
  *     queries sees: blocks of 32 rows, 64 from 192 rows on, 256 from 768.
  *
- * y is not rounded.  There is no flash in double.
+ * y is not rounded.  In double there is SDPA_MATH alone.
  */
-enum sdpa_kind { SDPA_MATH, SDPA_FLASH, SDPA_FLASH_EXACT };
+enum sdpa_kind { SDPA_MATH, SDPA_MATH_VEC, SDPA_FLASH, SDPA_FLASH_EXACT };
 
 struct sdpa {
     enum sdpa_kind kind;

@@ -43,6 +43,34 @@ void softmax_row(float *y, const float *x, int64_t n)
         y[i] *= factor;
 }
 
+float vec_exp(float x)
+{
+    static const float p[] = {
+        0.00139304355252534151077271f, 0.00833336077630519866943359f,
+        0.0416664853692054748535156f, 0.166666671633720397949219f, 0.5f};
+
+    if (!(x >= -104)) /* or a NaN */
+        return x < 0 ? 0 : x;
+    float n = rintf(x * 1.442695040888963407f);
+    float r = fmaf(n, -0.693145751953125f, x);
+    r = fmaf(n, -1.428606765330187045e-06f, r);
+    float y = 0.000198527617612853646278381f;
+    for (size_t i = 0; i < sizeof(p) / sizeof(p[0]); i++)
+        y = fmaf(y, r, p[i]);
+    return ldexpf(1 + fmaf(r * r, y, r), (int)n);
+}
+
+void softmax_vec_row(float *y, const float *x, int64_t n)
+{
+    float max = softmax_max(x, n);
+
+    for (int64_t i = 0; i < n; i++)
+        y[i] = vec_exp(x[i] - max);
+    float factor = 1.0f / lanes16_sum(y, n);
+    for (int64_t i = 0; i < n; i++)
+        y[i] *= factor;
+}
+
 double softmax_max_f64(const double *x, int64_t n)
 {
     double max = -INFINITY;

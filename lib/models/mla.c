@@ -139,7 +139,7 @@ struct mla_heads op_mla_heads(struct ops *o, const struct mla *m,
 enum sdpa_kind mla_sdpa(const struct mla *m, bool is_flash_exact)
 {
     if (key_dim(m) != m->value)
-        return SDPA_MATH;
+        return is_flash_exact ? SDPA_MATH : SDPA_MATH_VEC;
     return is_flash_exact ? SDPA_FLASH_EXACT : SDPA_FLASH;
 }
 

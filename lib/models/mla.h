@@ -63,7 +63,7 @@ struct act op_mla(struct ops *o, const struct mla *m,
                   const int64_t *positions, enum sdpa_kind kind);
 
 /* The kernel that PyTorch takes by itself: its fused one when keys and values
- * are of one width. */
+ * are of one width.  `is_flash_exact`: as without AVX2. */
 enum sdpa_kind mla_sdpa(const struct mla *m, bool is_flash_exact);
 
 /* Numbers that op_mla() needs for each row of a sequence. */

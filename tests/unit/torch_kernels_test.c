@@ -5,6 +5,7 @@
 #include "kernels/eager.h"
 #include "kernels/round.h"
 #include "kernels/sdpa.h"
+#include "kernels/softmax.h"
 #include "safetensors/safetensors.h"
 
 #include "forms.h"
@@ -89,9 +90,41 @@ static void test_attention(void)
     ok(attend("flash_long", flash_long, &n) <= 2,
        "the fused kernel past 512 keys");
     is_int(attend("math", math, &n), 0, "separate operations, every bit");
+    math.kind = SDPA_MATH_VEC;
+    is_int(attend("math", math, &n), 0, "with softmax's own exponential too");
     flash.kind = SDPA_FLASH_EXACT;
     ok(attend("flash", flash, &n) > n / 100,
        "the exact exponential is another kernel");
+}
+
+/*
+ * torch.softmax(x, -1), torch 2.13.0 with AVX-512, of the row below: bits.
+ * Printed by: [hex(v) for v in torch.softmax(x, -1).view(torch.int32)]
+ */
+static void test_softmax(void)
+{
+    enum { N = 48 };
+    static const uint32_t want[N] = {
+        0x3446355a, 0x3818e934, 0x3bebee59, 0x354ec48e, 0x391f83a4, 0x3cf61e94,
+        0x3657b254, 0x3a266713, 0x3e005fb8, 0x376102dd, 0x3b2d969f, 0x34982198,
+        0x386aba5e, 0x3c3515a6, 0x359eb360, 0x3974dd44, 0x3d3ce78c, 0x36a58dd1,
+        0x3a7f7038, 0x3e450fd8, 0x37acb406, 0x3b853c0d, 0x34e987e7, 0x38b42944,
+        0x3c8afcf7, 0x35f39d99, 0x39bbf0ee, 0x3d90fd73, 0x36fe22c7, 0x3ac40e9a,
+        0x3e974052, 0x38048e21, 0x3bcc8606, 0x35333e0b, 0x390a4784, 0x3cd55afd,
+        0x363afb93, 0x3a10402e, 0x3dde91a4, 0x37430eac, 0x3b167ae1, 0x3483e110,
+        0x384b7b0a, 0x3c1cfa67, 0x358992fe, 0x39544479, 0x3d23c1ce, 0x368f83e2};
+    float x[N], y[N], exact[N];
+
+    for (int i = 0; i < N; i++)
+        x[i] = (float)(i * 37 % 101) / 7 - 9;
+    memcpy(exact, want, sizeof(exact));
+    softmax_vec_row(y, x, N);
+    is_int(differing(y, exact, N), 0, "softmax in f32, every bit");
+    softmax_row(y, x, N);
+    ok(differing(y, exact, N) > 0, "the exact exponential gives others");
+    ok(vec_exp(0) == 1 && vec_exp(-105) == 0 && vec_exp(-INFINITY) == 0 &&
+           isnan(vec_exp(NAN)),
+       "its exponential at the ends");
 }
 
 /* A mask gives what fewer keys give, and leaves other rows alone. */
@@ -141,6 +174,7 @@ int main(void)
     for (int i = 0; use_form(i); i++) {
         test_activations();
         test_attention();
+        test_softmax();
         test_mask();
     }
     safetensors_close(recorded);
