@@ -131,6 +131,10 @@ lower = $(shell echo $1 | tr A-Z a-z)
 parity: build
 	@ASSAY_BIN=$O pipelines/parity $(if $(TEXT),--text) \
 	    $(foreach v,$(PARITY),$(if $($v),--$(call lower,$v) '$($v)'))
+# Does a pack run at all: one case answered by greedy tokens.
+smoke: build
+	@ASSAY_BIN=$O pipelines/smoke $(foreach v,SIZE ROOT PACK RECEIPT CASES \
+	    PROTOCOL CASE TOKENS,$(if $($v),$v='$($v)'))
 # What evidence proves: RUN= a run or a bundle, or ROOT= all of them.
 audit: build
 	@ASSAY_BIN=$O pipelines/audit $(if $(SIGNERS),--signers='$(SIGNERS)') \
@@ -151,7 +155,7 @@ reference:
 install: build man
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/assay
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	for chain in qualify parity archive audit; do \
+	for chain in qualify parity archive audit smoke; do \
 	    install pipelines/$$chain $(DESTDIR)$(PREFIX)/bin/assay-$$chain || exit 1; done
 	install -m 644 pipelines/*.json $(DESTDIR)$(PREFIX)/share/assay
 	cp -R fixtures/tiny $(DESTDIR)$(PREFIX)/share/assay/
@@ -192,7 +196,8 @@ clean:
 	rm -rf build
 FORCE:
 .PHONY: all build tests check bench \
-        check-builds check-layers check-headers man qualify parity audit archive sign synth reference \
+        check-builds check-layers check-headers man qualify parity smoke audit \
+        archive sign synth reference \
         oracle-tokenizer bench-tokenizer fuzz install clean FORCE
 .SECONDARY:
 

@@ -8,6 +8,7 @@
 #include "base/publish.h"
 #include "cases/protocol.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "evidence/stage.h"
 #include "generate.h"
 #include "job.h"
@@ -152,6 +153,8 @@ struct run {
     struct model *model;
     struct publish out;
     struct sink *sinks; /* one a case */
+    struct progress progress;
+    int64_t done; /* rows of stages, each counted at its first column */
 };
 
 static char *case_dir(const struct run *r, size_t i)
@@ -209,16 +212,25 @@ static int tap_piece(void *ctx, const struct tap_piece *piece, struct err *err)
 {
     struct run *r = ctx;
 
+    if (piece->column == 0)
+        progress_at(&r->progress, r->done += piece->values.rows);
     return sink_piece(&r->sinks[piece->sequence], piece, err);
 }
 
 static int forced_pass(struct run *r, struct err *err)
 {
     struct model_tap tap = {r, tap_piece};
+    int64_t rows = 0;
 
-    if (open_local(r, err) || open_sinks(r, err) ||
-        model_forward(r->model, &r->forward, r->job.sequences,
-                      (int64_t)r->job.count, &tap, err))
+    if (open_local(r, err) || open_sinks(r, err))
+        return -1;
+    for (size_t i = 0; i < r->job.count; i++)
+        rows += r->sinks[i].rows;
+    progress_begin(&r->progress, "forward", rows);
+    int ret = model_forward(r->model, &r->forward, r->job.sequences,
+                            (int64_t)r->job.count, &tap, err);
+    progress_end(&r->progress);
+    if (ret)
         return -1;
     for (size_t i = 0; i < r->job.count; i++)
         if (sink_finish(&r->sinks[i], err))

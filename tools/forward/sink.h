@@ -27,6 +27,7 @@ struct sink {
     struct capture *local; /* owned, or NULL */
     void *scratch;         /* one row, converted */
     size_t scratch_size;
+    int64_t rows; /* of all stages: the work there is */
 };
 
 struct sink_options {
