@@ -2,6 +2,7 @@
 #include "models/eager_ops.h"
 
 #include "base/bug.h"
+#include "kernels/cascade.h"
 #include "kernels/eager.h"
 
 enum dtype ops_compute(enum precision p)
@@ -10,6 +11,22 @@ enum dtype ops_compute(enum precision p)
                                     DTYPE_BF16};
 
     return of[p];
+}
+
+struct act op_eager_rms_norm(struct ops *o, const struct act *x,
+                             const struct param *weight, int64_t width,
+                             double eps)
+{
+    if (act_is_wide(x))
+        return op_rms_norm(o, x, weight, width, eps);
+    enum dtype stored =
+        weight ? ops_dtype(o->precision, weight->dtype) : x->dtype;
+    struct act y = ops_new(o, x->rows, x->cols, ops_promote(x->dtype, stored));
+
+    BUG_ON(x->cols % width || (weight && weight->count != width));
+    cascade_rms_norm(act_f(&y), act_f(x), weight ? weight->f : NULL,
+                     x->rows * (x->cols / width), width, eps, y.dtype);
+    return y;
 }
 
 struct act op_swiglu(struct ops *o, const struct act *gate,

@@ -13,11 +13,20 @@
 /* The dtype of a precision: BF16 for bf16 and so on. */
 enum dtype ops_compute(enum precision p);
 
+/* RMS norm as op_rms_norm() does it, its mean in PyTorch's order
+ * (kernels/cascade.h). */
+struct act op_eager_rms_norm(struct ops *o, const struct act *x,
+                             const struct param *weight, int64_t width,
+                             double eps);
+
 /* silu(gate) * up, both results rounded. */
 struct act op_swiglu(struct ops *o, const struct act *gate,
                      const struct act *up);
 struct act op_mul(struct ops *o, const struct act *a, const struct act *b);
-void op_eager_sigmoid(const struct act *x); /* in place */
+
+/* In place.  x is one of upstream's calls, the rows of one record: PyTorch takes
+ * the last few values of a tensor by another exp (kernels/eager.h). */
+void op_eager_sigmoid(const struct act *x);
 
 /*
  * Attention of all rows of one sequence over its own rows.  The kind is that of

@@ -226,8 +226,8 @@ static struct act attention(struct decoder_pass *p, const struct layer *l,
     struct act k = op_dense(o, x, &l->k, NULL);
     struct act v = op_dense(o, x, &l->v, NULL);
 
-    q = op_rms_norm(o, &q, &l->q_norm, q.cols, m->eps);
-    k = op_rms_norm(o, &k, &l->k_norm, k.cols, m->eps);
+    q = op_eager_rms_norm(o, &q, &l->q_norm, q.cols, m->eps);
+    k = op_eager_rms_norm(o, &k, &l->k_norm, k.cols, m->eps);
     op_rotary(&q, &tables, &turned);
     turned.heads = m->kv_heads;
     op_rotary(&k, &tables, &turned);
@@ -248,7 +248,11 @@ static int moe(struct decoder_pass *p, const struct layer *l, int64_t layer,
     if (decoder_tap(p, layer, "router", &scores, err))
         return -1;
     scores.dtype = ops_dtype(o->precision, DTYPE_F32);
-    op_eager_sigmoid(&scores);
+    for (int64_t k = 0; k < p->count; k++) { /* one call of upstream's each */
+        struct act rows = decoder_rows(p, &scores, k);
+
+        op_eager_sigmoid(&rows);
+    }
     struct routed routed = op_route(o, &scores, &l->bias, &m->routing);
     return op_experts(o, x, &routed, &experts, y, err);
 }
@@ -275,7 +279,7 @@ static int run_layer(struct decoder_pass *p, int64_t i, struct act *x,
         struct act rows = decoder_rows(p, x, k);
         struct act to = decoder_rows(p, &mixer, k);
         struct act normed =
-            op_rms_norm(o, &rows, &l.input_norm, x->cols, m->eps);
+            op_eager_rms_norm(o, &rows, &l.input_norm, x->cols, m->eps);
         struct act y = attention(p, &l, &p->sequences[k], &normed);
 
         act_copy(&to, &y);
@@ -284,7 +288,7 @@ static int run_layer(struct decoder_pass *p, int64_t i, struct act *x,
     if (decoder_tap(p, i, "mixer", &mixer, err))
         return -1;
     struct act h = op_add(o, x, &mixer);
-    struct act normed = op_rms_norm(o, &h, &l.post_norm, x->cols, m->eps);
+    struct act normed = op_eager_rms_norm(o, &h, &l.post_norm, x->cols, m->eps);
     if (moe(p, &l, i, &normed, &f, err) || decoder_tap(p, i, "mlp", &f, err))
         return -1;
     struct act out = op_add(o, &h, &f);
@@ -304,7 +308,7 @@ static int finish(struct decoder_pass *p, const struct act *x, struct act *out,
         checkpoint_load(p->decoder->weights, &part, CHECKPOINT_LAYER, err);
     part_release(&part);
     if (ret == 0)
-        *out = op_rms_norm(&p->ops, x, &norm, x->cols, m->eps);
+        *out = op_eager_rms_norm(&p->ops, x, &norm, x->cols, m->eps);
     return ret;
 }
 

@@ -26,6 +26,16 @@ def main(path):
         "silu": torch.nn.functional.silu(every),
         "sigmoid": torch.sigmoid(every),
     }
+    torch.manual_seed(1)
+    lengths = [1, 2, 5, 7, 8, 9, 31, 33, 64, 100, 500, 512, 1000, 1536, 3072]
+    x = torch.randn(3, 3072) ** 2
+    sums = [x[:, :n].contiguous().sum(-1) for n in lengths]
+    out["sum.x"] = x
+    out["sum.lengths"] = torch.tensor(lengths)
+    out["sum.y"] = torch.stack(sums)
+    x = 6 * torch.randn(1000)
+    out["sigmoid32.x"] = x
+    out["sigmoid32.y"] = torch.sigmoid(x)
     for name, (rows, heads, kv, key, value) in CASES.items():
         torch.manual_seed(rows)
         q, k, v = (

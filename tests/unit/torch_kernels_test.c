@@ -2,6 +2,7 @@
  * Kernels that follow PyTorch's CPU backend, against recordings of torch 2.13.0
  * (fixtures/torch, made by tests/oracle/torch_kernels.py).
  */
+#include "kernels/cascade.h"
 #include "kernels/eager.h"
 #include "kernels/round.h"
 #include "kernels/sdpa.h"
@@ -53,6 +54,30 @@ static void test_activations(void)
     eager_sigmoid(y, x, N, DTYPE_BF16);
     is_int(differing(y, sigmoid, N), 0, "sigmoid of every bf16 value");
     free(x), free(y), free(silu), free(sigmoid);
+    x = load("sigmoid32.x", &n);
+    y = load("sigmoid32.y", &n);
+    eager_sigmoid(x, x, n, DTYPE_F32);
+    is_int(differing(x, y, n), 0, "sigmoid in f32, the tail included");
+    free(x), free(y);
+}
+
+static void test_sums(void)
+{
+    struct err err = ERR_INIT;
+    struct tensor lengths = {0};
+    int64_t n, count, wrong = 0;
+    float *x = load("sum.x", &n), *y = load("sum.y", &count);
+
+    if (safetensors_load(recorded, "sum.lengths", 1 << 20, &lengths, &err))
+        exit(1);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t length = ((const int64_t *)lengths.data)[i / 3];
+
+        wrong += cascade_sum(x + i % 3 * (n / 3), length) != y[i];
+    }
+    is_int(wrong, 0, "sums of rows of 1 to 3072 values");
+    tensor_release(&lengths);
+    free(x), free(y);
 }
 
 static int64_t attend(const char *name, struct sdpa how, int64_t *total)
@@ -173,6 +198,7 @@ int main(void)
     }
     for (int i = 0; use_form(i); i++) {
         test_activations();
+        test_sums();
         test_attention();
         test_softmax();
         test_mask();

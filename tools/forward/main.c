@@ -289,7 +289,7 @@ static json_t *orders(const struct forward_options *f)
                      f->precision == PRECISION_BF16
                          ? "blocks32 v1 (bf16 by bf16), chain128 v1"
                          : "chain128 v1",
-                     "rows", "lanes16 v1");
+                     "rows", "lanes16 v1; of PyTorch's graphs cascade8 v1");
 }
 
 static int add_pack(struct stage *s, struct err *err)
