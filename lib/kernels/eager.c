@@ -5,6 +5,7 @@
 #include "kernels/elementary.h"
 #include "kernels/kernels_internal.h"
 #include "kernels/round.h"
+#include "kernels/softmax.h"
 #include "kernels/threads.h"
 
 /* Values, and rows, that a thread takes at a time. */
@@ -12,30 +13,8 @@ enum { GRAIN = 2048, ROW_GRAIN = 8 };
 
 enum { VECTORS = 32 };
 
-/* e^x by 2^q e^s, s within half of ln 2: a polynomial of degree 7, each step
- * fused (SLEEF 3, expf with 1.0 ULP). */
-float eager_exp(float x)
-{
-    float q = rintf(x * 1.442695040888963407f);
-    float s =
-        fmaf(q, -1.428606765330187045e-06f, fmaf(q, -0.693145751953125f, x));
-    float u = 0.000198527617612853646278381f;
-
-    if (x < -104)
-        return 0;
-    if (x > 100)
-        return INFINITY;
-    u = fmaf(u, s, 0.00139304355252534151077271f);
-    u = fmaf(u, s, 0.00833336077630519866943359f);
-    u = fmaf(u, s, 0.0416664853692054748535156f);
-    u = fmaf(u, s, 0.166666671633720397949219f);
-    u = fmaf(u, s, 0.5f);
-    u = 1.0f + fmaf(s * s, u, s);
-    return x != x ? x : ldexpf(u, (int)q);
-}
-
 #define EXP elem_exp_f32
-#define EXP_VECTOR eager_exp
+#define EXP_VECTOR vec_exp
 #include "kernels/real_f32.inc"
 
 #include "kernels/eager_plain.inc"

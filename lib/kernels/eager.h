@@ -7,19 +7,18 @@
 
 /*
  * Elementwise operations as PyTorch's CPU backend (with AVX-512) computes them
- * one by one: in f32, each result rounded once to t (F32: not further).  Inputs are exact in
- * t; y may be any input.  The _f64 forms round nothing.  Work is divided among
- * the threads.
+ * one by one: in f32, each result rounded once to t (F32: not further).  Inputs
+ * are exact in t; y may be any input.  The _f64 forms round nothing.  Work is
+ * divided among the threads.
  *
  *     silu      t(x / (1 + exp(-x)))
  *     sigmoid   t(1 / (1 + exp(-x)))
  *     silu_mul  t(silu(gate) * up)
  *
- * exp is eager_exp() on whole pairs of 16 values, which PyTorch takes as vectors,
- * and the exact one on the n mod 32 after them: so x is the tensor of one of
- * upstream's calls.
+ * exp is vec_exp() (softmax.h) on whole pairs of 16 values, which PyTorch takes
+ * as vectors, and the exact one on the n mod 32 after them: so x is the tensor
+ * of one of upstream's calls.
  */
-float eager_exp(float x); /* SLEEF's, below 1 unit in the last place */
 void eager_silu(float *y, const float *x, int64_t n, enum dtype t);
 void eager_silu_f64(double *y, const double *x, int64_t n);
 void eager_sigmoid(float *y, const float *x, int64_t n, enum dtype t);

@@ -51,6 +51,8 @@ float vec_exp(float x)
 
     if (!(x >= -104)) /* or a NaN */
         return x < 0 ? 0 : x;
+    if (x > 100)
+        return INFINITY;
     float n = rintf(x * 1.442695040888963407f);
     float r = fmaf(n, -0.693145751953125f, x);
     r = fmaf(n, -1.428606765330187045e-06f, r);
