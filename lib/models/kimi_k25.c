@@ -286,7 +286,11 @@ static int moe(struct decoder_pass *p, const struct layer *l, int64_t layer,
     struct act scores = op_dense(o, &wide, &l->router, NULL);
     if (decoder_tap(p, layer, "router", &scores, err))
         return -1;
-    op_eager_sigmoid(&scores);
+    for (int64_t k = 0; k < p->count; k++) { /* one call of upstream's each */
+        struct act rows = decoder_rows(p, &scores, k);
+
+        op_eager_sigmoid(&rows);
+    }
     struct routed routed = op_route(o, &scores, &l->bias, &m->routing);
     if (op_experts(o, x, &routed, &experts, &routed_sum, err))
         return -1;
@@ -330,7 +334,7 @@ static int run_layer(struct decoder_pass *p, int64_t i, struct act *x,
         struct act rows = decoder_rows(p, x, k);
         struct act to = decoder_rows(p, &mixer, k);
         struct act normed =
-            op_rms_norm(o, &rows, &l.input_norm, x->cols, m->eps);
+            op_eager_rms_norm(o, &rows, &l.input_norm, x->cols, m->eps);
         struct act y = op_mla(o, &m->mla, &l.attention, &normed,
                               p->sequences[k].positions, kind);
 
@@ -340,7 +344,7 @@ static int run_layer(struct decoder_pass *p, int64_t i, struct act *x,
     if (decoder_tap(p, i, "mixer", &mixer, err))
         return -1;
     struct act h = op_add(o, x, &mixer);
-    struct act normed = op_rms_norm(o, &h, &l.post_norm, x->cols, m->eps);
+    struct act normed = op_eager_rms_norm(o, &h, &l.post_norm, x->cols, m->eps);
     if (ffn(p, &l, i, &normed, &f, err) || decoder_tap(p, i, "mlp", &f, err))
         return -1;
     struct act out = op_add(o, &h, &f);
@@ -360,7 +364,7 @@ static int finish(struct decoder_pass *p, const struct act *x, struct act *out,
         checkpoint_load(p->decoder->weights, &part, CHECKPOINT_LAYER, err);
     part_release(&part);
     if (ret == 0)
-        *out = op_rms_norm(&p->ops, x, &norm, x->cols, m->eps);
+        *out = op_eager_rms_norm(&p->ops, x, &norm, x->cols, m->eps);
     return ret;
 }
 

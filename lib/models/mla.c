@@ -115,14 +115,14 @@ struct mla_heads op_mla_heads(struct ops *o, const struct mla *m,
 
     if (m->q_rank) {
         y.latent = op_dense(o, x, &w->q_a, bias_of(m, &w->q_a_bias));
-        y.latent =
-            op_rms_norm(o, &y.latent, &w->q_norm, m->q_rank, m->latent_eps);
+        y.latent = op_eager_rms_norm(o, &y.latent, &w->q_norm, m->q_rank,
+                                     m->latent_eps);
     }
     y.q = op_dense(o, &y.latent, &w->q_b, NULL);
     struct act down = op_dense(o, x, &w->kv_a, bias_of(m, &w->kv_a_bias));
     struct act c = op_columns(o, &down, 0, m->kv_rank);
     struct act kr = op_columns(o, &down, m->kv_rank, m->rope);
-    c = op_rms_norm(o, &c, &w->kv_norm, m->kv_rank, m->latent_eps);
+    c = op_eager_rms_norm(o, &c, &w->kv_norm, m->kv_rank, m->latent_eps);
     struct act kv = op_dense(o, &c, &w->kv_b, NULL);
     if (m->rotary)
         turn(o, m, &y.q, &kr, positions);
