@@ -105,8 +105,12 @@ struct bonsai_weights *bonsai_weights_open(const struct bonsai_config *config,
     w->config = config;
     w->is_kept = is_kept;
     w->st = safetensors_open_pack(pack, err);
-    if (!w->st || bonsai_check_pack(config, w->st, err))
+    if (!w->st)
         goto out;
+    if (bonsai_check_pack(config, w->st, err)) {
+        err_in(err, "%s", pack);
+        goto out;
+    }
     w->layers =
         xcalloc(is_kept ? (size_t)config->text.layers : 1, sizeof(*w->layers));
     w->layer_pools =
@@ -116,7 +120,6 @@ struct bonsai_weights *bonsai_weights_open(const struct bonsai_config *config,
     ret = w->pool.base ? 0 : -1;
 out:
     if (ret) {
-        err_in(err, "%s", pack);
         bonsai_weights_close(w);
         return NULL;
     }

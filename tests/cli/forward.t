@@ -144,7 +144,8 @@ truncate -s -1 "$T/w/pack/model.safetensors"
 refused 3 "pack/model.safetensors: " "weights cut short"
 fresh
 truncate -s 7 "$T/w/pack/model.safetensors"
-refused 3 "pack/model.safetensors: " "weights of seven bytes"
+refused 3 "pack/model.safetensors: 7 bytes" "weights of seven bytes"
+is "$(grep -o '/w/pack' "$T/err" | wc -l | tr -d ' ')" 1 "weights of seven bytes: named once"
 fresh
 refused 3 "/nowhere/config.json: No such file or directory" "no pack" --pack /nowhere
 signs=language_model.model.layers.0.mlp.gate_proj.signs
