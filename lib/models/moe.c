@@ -3,6 +3,7 @@
 
 #include "base/bug.h"
 #include "base/mem.h"
+#include "kernels/cascade.h"
 #include "kernels/round.h"
 #include "kernels/topk.h"
 #include "models/eager_ops.h"
@@ -87,6 +88,22 @@ static double margin_of(const double *choice, int64_t n, const int64_t *chosen,
     return least - best;
 }
 
+/* sum + eps of a row's weights, each step rounded; floats in PyTorch's order */
+static double weight_sum(const struct act *weight, int64_t row, double eps)
+{
+    int64_t k = weight->cols;
+    double sum = 0;
+
+    if (act_is_wide(weight)) {
+        for (int64_t s = 0; s < k; s++)
+            sum += act_d(weight)[row * k + s];
+        return sum + eps;
+    }
+    float narrow =
+        round_to(weight->dtype, cascade_sum(act_f(weight) + row * k, k));
+    return (double)round_to(weight->dtype, narrow + (float)eps);
+}
+
 /* The weights of one row, from the scores of its experts. */
 static void weigh(const struct act *scores, int64_t row,
                   const struct routing *how, const int64_t *chosen,
@@ -94,22 +111,10 @@ static void weigh(const struct act *scores, int64_t row,
 {
     int64_t k = how->chosen, at = row * k;
     bool is_wide = act_is_wide(scores);
-    double sum = 0;
-    float narrow = 0;
 
-    for (int64_t s = 0; s < k; s++) {
-        double v = value_at(scores, row * scores->cols + chosen[s]);
-
-        put(weight, at + s, v);
-        sum += v;
-        narrow += (float)v;
-    }
-    if (!is_wide) { /* the sum, then eps: each rounds */
-        narrow = round_to(scores->dtype, narrow);
-        sum = (double)round_to(scores->dtype, narrow + (float)how->eps);
-    } else {
-        sum += how->eps;
-    }
+    for (int64_t s = 0; s < k; s++)
+        put(weight, at + s, value_at(scores, row * scores->cols + chosen[s]));
+    double sum = weight_sum(weight, row, how->eps);
     for (int64_t s = 0; s < k; s++) {
         double v = value_at(weight, at + s);
 
