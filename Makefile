@@ -83,7 +83,7 @@ $O/flags: FORCE
 
 # The suite: C and shell tests both speak TAP; prove runs them side by side.
 JOBS ?= 2
-check: build tests check-layers check-headers
+check: build tests man check-layers check-headers
 	ASSAY_BIN=$O prove -j$(JOBS) --timer \
 	    $(TEST_BINS) $(wildcard tests/cli/*.t tests/pipeline/*.t)
 
