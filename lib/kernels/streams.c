@@ -1,0 +1,96 @@
+/* The arithmetic of hyper-connections. */
+#include "kernels/streams.h"
+
+#include "kernels/blocks32.h"
+#include "kernels/elementary.h"
+#include "kernels/kernels_internal.h"
+#include "kernels/round.h"
+#include "kernels/softmax.h"
+#include "kernels/threads.h"
+
+#include <math.h>
+
+enum { GRAIN = 4 };
+
+/* The sum of m[j n] x[j]. */
+static float streams_dot(const float *m, const float *x, int64_t n,
+                         enum dtype t)
+{
+    float sum = 0;
+
+    if (t == DTYPE_BF16)
+        return blocks32_dot(m, n, x, 1, n);
+    for (int64_t j = 0; j < n; j++)
+        sum = fmaf(m[j * n], x[j], sum);
+    return sum;
+}
+
+static double streams_dot_f64(const double *m, const double *x, int64_t n,
+                              enum dtype t)
+{
+    double sum = 0;
+
+    (void)t;
+    for (int64_t j = 0; j < n; j++)
+        sum = fma(m[j * n], x[j], sum);
+    return sum;
+}
+
+#define EXP vec_exp /* PyTorch's, of a row of any length */
+#include "kernels/real_f32.inc"
+
+#include "kernels/streams_plain.inc"
+
+#undef EXP
+#define EXP elem_exp
+#include "kernels/real_f64.inc"
+
+#include "kernels/streams_plain.inc"
+
+void streams_sinkhorn(float *m, int64_t rows, int64_t n, int64_t iterations,
+                      double eps)
+{
+    struct sinkhorn_job job = {m, n, iterations, (float)eps};
+
+    threads_for(rows, GRAIN, sinkhorn_piece, &job);
+}
+
+void streams_sinkhorn_f64(double *m, int64_t rows, int64_t n,
+                          int64_t iterations, double eps)
+{
+    struct sinkhorn_job_f64 job = {m, n, iterations, eps};
+
+    threads_for(rows, GRAIN, sinkhorn_piece_f64, &job);
+}
+
+void streams_collapse(float *y, const float *x, const float *w, int64_t rows,
+                      int64_t n, int64_t width, enum dtype t)
+{
+    struct streams_job job = {y, x, NULL, w, n, width, t};
+
+    threads_for(rows, GRAIN, collapse_piece, &job);
+}
+
+void streams_collapse_f64(double *y, const double *x, const double *w,
+                          int64_t rows, int64_t n, int64_t width)
+{
+    struct streams_job_f64 job = {y, x, NULL, w, n, width, DTYPE_F64};
+
+    threads_for(rows, GRAIN, collapse_piece_f64, &job);
+}
+
+void streams_mix(float *x, const float *post, const float *m, const float *y,
+                 int64_t rows, int64_t n, int64_t width, enum dtype t)
+{
+    struct streams_job job = {x, y, post, m, n, width, t};
+
+    threads_for(rows, GRAIN, mix_piece, &job);
+}
+
+void streams_mix_f64(double *x, const double *post, const double *m,
+                     const double *y, int64_t rows, int64_t n, int64_t width)
+{
+    struct streams_job_f64 job = {x, y, post, m, n, width, DTYPE_F64};
+
+    threads_for(rows, GRAIN, mix_piece_f64, &job);
+}
