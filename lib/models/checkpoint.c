@@ -157,10 +157,9 @@ static int digest(const struct checkpoint *c, const struct tensor_info *info,
         hash_add(h, piece, n);
     }
     free(piece);
-    if (ret)
-        hash_free(h);
-    else
+    if (ret == 0)
         hash_hex(h, out);
+    hash_free(h);
     return ret;
 }
 
