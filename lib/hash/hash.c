@@ -64,19 +64,20 @@ void hash_sha256(const void *data, size_t len, char out[HASH_SHA256_HEX])
     hash_free(h);
 }
 
-static struct hash *git_new(int64_t size)
+static struct hash *git_new(enum hash_kind hash, const char *kind, int64_t size)
 {
-    struct hash *h = hash_new(HASH_SHA1);
-    char head[32];
-    int n = snprintf(head, sizeof(head), "blob %lld", (long long)size);
+    struct hash *h = hash_new(hash);
+    char head[48];
+    int n = snprintf(head, sizeof(head), "%s %lld", kind, (long long)size);
 
     hash_add(h, head, (size_t)n + 1);
     return h;
 }
 
-void hash_git_blob(const void *data, size_t len, char out[HASH_GIT_HEX])
+void hash_git(enum hash_kind hash, const char *kind, const void *data,
+              size_t len, char out[HASH_GIT_HEX])
 {
-    struct hash *h = git_new((int64_t)len);
+    struct hash *h = git_new(hash, kind, (int64_t)len);
 
     hash_add(h, data, len);
     hash_hex(h, out);
@@ -84,8 +85,8 @@ void hash_git_blob(const void *data, size_t len, char out[HASH_GIT_HEX])
 }
 
 /* One pass over a file for any of the two digests. */
-static int digest_file(const char *path, char *sha256, char *git_blob,
-                       int64_t *size, struct err *err)
+static int digest_file(const char *path, enum hash_kind kind, char *sha256,
+                       char *git_blob, int64_t *size, struct err *err)
 {
     struct hash *sha = NULL, *git = NULL;
     char *block = NULL;
@@ -95,7 +96,7 @@ static int digest_file(const char *path, char *sha256, char *git_blob,
     if (fd < 0)
         return -1;
     sha = hash_new(HASH_SHA256);
-    git = git_blob ? git_new(*size) : NULL;
+    git = git_blob ? git_new(kind, "blob", *size) : NULL;
     block = xmalloc(STEP);
     for (int64_t at = 0; at < *size; at += STEP) {
         size_t n = *size - at < STEP ? (size_t)(*size - at) : STEP;
@@ -123,11 +124,12 @@ int hash_sha256_file(const char *path, char out[HASH_SHA256_HEX], int64_t *size,
 {
     int64_t ignored;
 
-    return digest_file(path, out, NULL, size ? size : &ignored, err);
+    return digest_file(path, HASH_SHA1, out, NULL, size ? size : &ignored, err);
 }
 
-int hash_file(const char *path, char sha256[HASH_SHA256_HEX],
-              char git_blob[HASH_GIT_HEX], int64_t *size, struct err *err)
+int hash_file(const char *path, enum hash_kind hash,
+              char sha256[HASH_SHA256_HEX], char git_blob[HASH_GIT_HEX],
+              int64_t *size, struct err *err)
 {
-    return digest_file(path, sha256, git_blob, size, err);
+    return digest_file(path, hash, sha256, git_blob, size, err);
 }

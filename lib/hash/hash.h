@@ -9,7 +9,7 @@
 /*
  * Digests, through OpenSSL.  Hex is lower case and NUL-terminated.
  */
-enum { HASH_SHA256_HEX = 65, HASH_GIT_HEX = 41 };
+enum { HASH_SHA256_HEX = 65, HASH_GIT_HEX = 65 };
 
 /* Bytes as they come. */
 struct hash;
@@ -24,10 +24,15 @@ int hash_sha256_file(const char *path, char out[HASH_SHA256_HEX], int64_t *size,
                      struct err *err);
 
 /*
- * The Git blob id of some content: SHA-1 of "blob LENGTH\0" and the bytes.
- * For a file also the SHA-256, in the same pass.
+ * Git object ids: the digest of "KIND LENGTH\0" and the content; SHA-1 (40
+ * digits), or SHA-256 (64) in repositories of that kind.
  */
-void hash_git_blob(const void *data, size_t len, char out[HASH_GIT_HEX]);
-int hash_file(const char *path, char sha256[HASH_SHA256_HEX],
-              char git_blob[HASH_GIT_HEX], int64_t *size, struct err *err);
+void hash_git(enum hash_kind hash, const char *kind, const void *data,
+              size_t len, char out[HASH_GIT_HEX]);
+
+/* A file's SHA-256 and, in the same pass, its blob id by `hash`; git_blob NULL
+ * leaves that out, and only one digest is computed. */
+int hash_file(const char *path, enum hash_kind hash,
+              char sha256[HASH_SHA256_HEX], char git_blob[HASH_GIT_HEX],
+              int64_t *size, struct err *err);
 #endif

@@ -6,26 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Folders that a listing names, to see that each has children. */
-struct folders {
-    char **paths;
-    size_t count;
-};
-
-static void folders_add(struct folders *list, const char *path)
-{
-    list->paths =
-        xrealloc(list->paths, (list->count + 1) * sizeof(*list->paths));
-    list->paths[list->count++] = xstrdup(path);
-}
-
-static void folders_release(struct folders *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        free(list->paths[i]);
-    free(list->paths);
-}
-
 /* The files are sorted: the first not below "PATH/" tells. */
 static bool has_child(const struct receipt *r, const char *path)
 {
@@ -46,15 +26,14 @@ static bool has_child(const struct receipt *r, const char *path)
     return found;
 }
 
-static int check_folders(const struct receipt *r, const struct folders *list,
-                         struct err *err)
+static int check_folders(const struct receipt *r, struct err *err)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (!has_child(r, list->paths[i]))
+    for (size_t i = 0; i < r->tree_count; i++)
+        if (r->trees[i].path[0] && !has_child(r, r->trees[i].path))
             return err_set(err, ERR_INPUT,
                            "folder '%s' has no files: a page of the listing is "
                            "missing",
-                           list->paths[i]);
+                           r->trees[i].path);
     return 0;
 }
 
@@ -77,6 +56,29 @@ static int set_hex(char *out, size_t cap, const json_t *entry, const char *key,
                : 0;
 }
 
+static int set_id(char *out, const json_t *entry, const char *key,
+                  struct err *err)
+{
+    const char *text;
+
+    return json_get_str(entry, key, &text, err) ||
+                   receipt_set_id(out, text, err)
+               ? -1
+               : 0;
+}
+
+/* A folder's tree id, where the listing has one. */
+static int add_folder(struct receipt *r, const char *path, const json_t *entry,
+                      struct err *err)
+{
+    char id[HASH_GIT_HEX] = "";
+
+    if (json_has(entry, "oid") && set_id(id, entry, "oid", err))
+        return err_in(err, "'%s'", path);
+    receipt_add_tree(r, path, id);
+    return 0;
+}
+
 /* One entry of the Hub's two JSON forms, which name the same things apart. */
 static int hub_entry(struct receipt *r, const json_t *entry, const char *path,
                      const char *blob_key, const char *lfs_sha_key,
@@ -85,7 +87,7 @@ static int hub_entry(struct receipt *r, const json_t *entry, const char *path,
     struct receipt_file *f = receipt_add(r, path);
     json_t *lfs;
 
-    if (set_hex(f->git_blob, sizeof(f->git_blob), entry, blob_key, err))
+    if (set_id(f->git_blob, entry, blob_key, err))
         return err_in(err, "'%s'", path);
     if (!json_has(entry, "lfs"))
         return set_size(f, entry, "size", err) ? err_in(err, "'%s'", path) : 0;
@@ -96,8 +98,7 @@ static int hub_entry(struct receipt *r, const json_t *entry, const char *path,
     return 0;
 }
 
-static int hub_tree(struct receipt *r, const json_t *root, struct folders *dirs,
-                    struct err *err)
+static int hub_tree(struct receipt *r, const json_t *root, struct err *err)
 {
     json_t *entry;
     size_t i;
@@ -109,9 +110,10 @@ static int hub_tree(struct receipt *r, const json_t *root, struct folders *dirs,
         if (json_get_str(entry, "type", &type, err) ||
             json_get_str(entry, "path", &path, err))
             return err_in(err, "entry %zu", i);
-        if (strcmp(type, "directory") == 0)
-            folders_add(dirs, path);
-        else if (strcmp(type, "file") != 0)
+        if (strcmp(type, "directory") == 0) {
+            if (add_folder(r, path, entry, err))
+                return -1;
+        } else if (strcmp(type, "file") != 0)
             return err_set(err, ERR_UNSUPPORTED, "'%s' is a '%s'", path, type);
         else if (hub_entry(r, entry, path, "oid", "oid", err))
             return -1;
@@ -163,7 +165,7 @@ static int cache_list(struct receipt *r, const json_t *root, struct err *err)
         struct receipt_file *f = receipt_add(r, path);
         bool is_lfs = json_has(entry, "lfs_sha256");
 
-        if (set_hex(f->git_blob, sizeof(f->git_blob), entry, "blob_id", err) ||
+        if (set_id(f->git_blob, entry, "blob_id", err) ||
             (is_lfs &&
              set_hex(f->sha256, sizeof(f->sha256), entry, "lfs_sha256", err)) ||
             set_size(f, entry,
@@ -223,7 +225,7 @@ static int tree_path(const char *text, size_t len, bool is_raw, struct buf *out,
 
 /* "MODE KIND ID SIZE\tPATH" */
 static int tree_line(struct receipt *r, const char *line, size_t len,
-                     bool is_raw, struct folders *dirs, struct err *err)
+                     bool is_raw, struct err *err)
 {
     const char *tab = memchr(line, '\t', len);
     char mode[8], kind[8], id[72], size[24], rest[2];
@@ -241,11 +243,16 @@ static int tree_line(struct receipt *r, const char *line, size_t len,
     if (tree_path(tab + 1, len - (size_t)(tab + 1 - line), is_raw, &path, err))
         goto out;
     if (strcmp(kind, "tree") == 0) {
-        folders_add(dirs, path.data);
-        ret = 0;
+        char tree[HASH_GIT_HEX];
+
+        ret = receipt_set_id(tree, id, err);
+        if (ret == 0)
+            receipt_add_tree(r, path.data, tree);
     } else if (strcmp(kind, "blob") != 0 || strcmp(mode, "120000") == 0) {
         err_set(err, ERR_UNSUPPORTED, "'%s' is a %s", path.data,
                 strcmp(kind, "blob") == 0 ? "symbolic link" : kind);
+    } else if (strcmp(mode, "100644") != 0 && strcmp(mode, "100755") != 0) {
+        err_set(err, ERR_UNSUPPORTED, "'%s' has mode %s", path.data, mode);
     } else {
         struct receipt_file *f = receipt_add(r, path.data);
         char *end;
@@ -254,15 +261,15 @@ static int tree_line(struct receipt *r, const char *line, size_t len,
         if (*end || f->size < 0 || size[0] < '0' || size[0] > '9')
             err_set(err, ERR_INPUT, "size '%s' is no number", size);
         else
-            ret = receipt_set_hex(f->git_blob, sizeof(f->git_blob), id, err);
+            ret = receipt_set_id(f->git_blob, id, err);
+        memcpy(f->mode, mode, sizeof(f->mode));
     }
 out:
     buf_release(&path);
     return ret;
 }
 
-static int ls_tree(struct receipt *r, const struct buf *text,
-                   struct folders *dirs, struct err *err)
+static int ls_tree(struct receipt *r, const struct buf *text, struct err *err)
 {
     bool is_raw = memchr(text->data, '\0', text->len) != NULL;
     int end_of_line = is_raw ? '\0' : '\n';
@@ -273,7 +280,7 @@ static int ls_tree(struct receipt *r, const struct buf *text,
         const char *end = memchr(line, end_of_line, text->len - at);
         size_t len = end ? (size_t)(end - line) : text->len - at;
 
-        if (tree_line(r, line, len, is_raw, dirs, err))
+        if (tree_line(r, line, len, is_raw, err))
             return err_in(err, "line %zu", number);
         at += len + 1;
     }
@@ -281,18 +288,18 @@ static int ls_tree(struct receipt *r, const struct buf *text,
 }
 
 static int import_text(struct receipt *r, const struct buf *text,
-                       struct folders *dirs, struct err *err)
+                       struct err *err)
 {
     size_t skip = strspn(text->data, " \t\r\n");
 
     if (text->data[skip] != '[' && text->data[skip] != '{')
-        return ls_tree(r, text, dirs, err);
+        return ls_tree(r, text, err);
     json_t *root = json_parse(text->data, text->len, err);
     int ret = -1;
     if (!root)
         return -1;
     if (json_is_array(root))
-        ret = hub_tree(r, root, dirs, err);
+        ret = hub_tree(r, root, err);
     else if (json_has(root, "siblings"))
         ret = hub_siblings(r, root, err);
     else if (json_has(root, "format_version"))
@@ -307,7 +314,6 @@ static int import_text(struct receipt *r, const struct buf *text,
 int receipt_import(struct receipt *r, const char *listing, struct err *err)
 {
     struct buf text = BUF_INIT;
-    struct folders dirs = {NULL, 0};
     int ret = -1;
 
     r->strength = "listing";
@@ -315,15 +321,14 @@ int receipt_import(struct receipt *r, const char *listing, struct err *err)
         goto out;
     if (text.len == 0)
         err_set(err, ERR_INPUT, "%s: empty", listing);
-    else if (import_text(r, &text, &dirs, err) || receipt_sort(r, err) ||
-             check_folders(r, &dirs, err))
+    else if (import_text(r, &text, err) || receipt_sort(r, err) ||
+             check_folders(r, err))
         err_in(err, "%s", listing);
     else if (r->count == 0)
         err_set(err, ERR_INPUT, "%s: lists no files", listing);
     else
         ret = 0;
 out:
-    folders_release(&dirs);
     buf_release(&text);
     return ret;
 }

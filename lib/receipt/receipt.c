@@ -29,6 +29,10 @@ void receipt_release(struct receipt *r)
     for (size_t i = 0; i < r->count; i++)
         free(r->files[i].path);
     free(r->files);
+    for (size_t i = 0; i < r->tree_count; i++)
+        free(r->trees[i].path);
+    free(r->trees);
+    free(r->commit);
     free(r->repository);
     free(r->revision);
     *r = (struct receipt)RECEIPT_INIT;
@@ -55,7 +59,7 @@ struct receipt_file *receipt_add(struct receipt *r, const char *path)
                             (r->count ? r->count * 2 : 1) * sizeof(*r->files));
     struct receipt_file *f = &r->files[r->count++];
 
-    *f = (struct receipt_file){xstrdup(path), 0, "", "", ""};
+    *f = (struct receipt_file){xstrdup(path), 0, "", "", "", ""};
     return f;
 }
 
@@ -260,12 +264,48 @@ static int check_pointer(const char *path, int64_t size, struct err *err)
 
 struct job {
     struct receipt *r;
+    const struct receipt *listed; /* NULL: there is none */
     const char *pack;
     atomic_size_t next;
     pthread_mutex_t mutex;
     size_t failed; /* smallest index that failed; its reason is in err */
     struct err *err;
 };
+
+/* The blob id and size of the LFS pointer to this content. */
+static void pointer_of(const struct receipt_file *f, enum hash_kind hash,
+                       char blob[HASH_GIT_HEX], int64_t *size)
+{
+    char *text = xasprintf("%s\noid sha256:%s\nsize %lld\n", pointer_head,
+                           f->sha256, (long long)f->size);
+
+    *size = (int64_t)strlen(text);
+    hash_git(hash, "blob", text, *size > 0 ? (size_t)*size : 0, blob);
+    free(text);
+}
+
+/* Must the content's own blob id be known?  Not where the listed id is that of
+ * the pointer to the listed content, which its SHA-256 decides. */
+static bool needs_blob(const struct job *j, const char *path)
+{
+    struct receipt_file key = {.path = (char *)path};
+    const struct receipt_file *f =
+        j->listed && j->listed->count
+            ? bsearch(&key, j->listed->files, j->listed->count, sizeof(key),
+                      by_path)
+            : NULL;
+    char pointer[HASH_GIT_HEX];
+    int64_t size;
+
+    if (!f)
+        return true;
+    if (!f->git_blob[0])
+        return false;
+    if (!f->sha256[0])
+        return true;
+    pointer_of(f, receipt_hash(j->listed), pointer, &size);
+    return strcmp(pointer, f->git_blob) != 0;
+}
 
 static void *hash_some(void *arg)
 {
@@ -280,7 +320,11 @@ static void *hash_some(void *arg)
         struct err err = ERR_INIT;
         char *path = path_join(j->pack, f->path);
 
-        if (hash_file(path, f->sha256, f->git_blob, &f->size, &err) ||
+        bool is_wanted = needs_blob(j, f->path);
+
+        if (hash_file(path, j->listed ? receipt_hash(j->listed) : HASH_SHA1,
+                      f->sha256, is_wanted ? f->git_blob : NULL, &f->size,
+                      &err) ||
             check_pointer(path, f->size, &err)) {
             pthread_mutex_lock(&j->mutex);
             if (i < j->failed) {
@@ -294,9 +338,11 @@ static void *hash_some(void *arg)
 }
 
 /* Files side by side; the error told is that of the first path. */
-static int hash_files(struct receipt *r, const char *pack, struct err *err)
+static int hash_files(struct receipt *r, const struct receipt *listed,
+                      const char *pack, struct err *err)
 {
-    struct job j = {.r = r, .pack = pack, .failed = SIZE_MAX, .err = err};
+    struct job j = {
+        .r = r, .listed = listed, .pack = pack, .failed = SIZE_MAX, .err = err};
     pthread_t threads[MAX_THREADS];
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     size_t want = cpus < 1             ? 1
@@ -322,7 +368,7 @@ int receipt_record(struct receipt *r, const char *pack, struct err *err)
         return -1;
     if (r->count == 0)
         return err_set(err, ERR_INPUT, "%s: no files", pack);
-    return hash_files(r, pack, err);
+    return hash_files(r, NULL, pack, err);
 }
 
 /* ----------------------------------------------------- reading, writing */
@@ -342,6 +388,24 @@ int receipt_set_hex(char *out, size_t cap, const char *text, struct err *err)
         out[i] = c;
     }
     return 0;
+}
+
+int receipt_set_id(char out[HASH_GIT_HEX], const char *text, struct err *err)
+{
+    return receipt_set_hex(out, strlen(text) == 64 ? 65 : 41, text, err);
+}
+
+static int receipt_read_id(const json_t *entry, const char *key,
+                           char out[HASH_GIT_HEX], struct err *err)
+{
+    const char *text;
+
+    if (!json_has(entry, key))
+        return 0;
+    return json_get_str(entry, key, &text, err) ||
+                   receipt_set_id(out, text, err)
+               ? -1
+               : 0;
 }
 
 int receipt_read_digest(const json_t *entry, const char *key, char *out,
@@ -368,14 +432,49 @@ static int read_entry(struct receipt *r, const json_t *entry, struct err *err)
     if (json_get_int(entry, "size", &size, err) ||
         receipt_read_digest(entry, "sha256", f->sha256, sizeof(f->sha256),
                             err) ||
-        receipt_read_digest(entry, "git_blob", f->git_blob, sizeof(f->git_blob),
-                            err) ||
+        receipt_read_id(entry, "git_blob", f->git_blob, err) ||
         receipt_read_digest(entry, "tensors_sha256", f->tensors,
                             sizeof(f->tensors), err))
         return err_in(err, "'%s'", path);
     if (size < 0)
         return err_set(err, ERR_INPUT, "'%s': a negative size", path);
     f->size = size;
+    if (json_has(entry, "mode")) {
+        const char *mode;
+
+        if (json_get_str(entry, "mode", &mode, err))
+            return err_in(err, "'%s'", path);
+        if (strcmp(mode, "100644") != 0 && strcmp(mode, "100755") != 0)
+            return err_set(err, ERR_INPUT, "'%s': mode '%s'", path, mode);
+        memcpy(f->mode, mode, sizeof(f->mode));
+    }
+    return 0;
+}
+
+static int read_trees(struct receipt *r, const json_t *root, struct err *err)
+{
+    const char *path, *text;
+    char id[HASH_GIT_HEX];
+    json_t *list, *entry;
+    size_t i;
+
+    if (json_has(root, "trees")) {
+        if (json_get_array(root, "trees", &list, err))
+            return -1;
+        json_array_foreach(list, i, entry)
+        {
+            if (json_get_str(entry, "path", &path, err) ||
+                json_get_str(entry, "id", &text, err) ||
+                receipt_set_id(id, text, err))
+                return err_in(err, "trees[%zu]", i);
+            receipt_add_tree(r, path, id);
+        }
+    }
+    if (json_has(root, "commit")) {
+        if (json_get_str(root, "commit", &text, err))
+            return -1;
+        r->commit = xstrdup(text);
+    }
     return 0;
 }
 
@@ -392,9 +491,16 @@ static int read_root(struct receipt *r, const json_t *root, struct err *err)
     if (json_has(root, "strength")) {
         if (json_get_str(root, "strength", &text, err))
             return -1;
-        if (strcmp(text, "recorded") != 0 && strcmp(text, "listing") != 0)
+        static const char *const known[] = {"recorded", "listing", "tree",
+                                            "commit"};
+        r->strength = NULL;
+        for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+            if (strcmp(text, known[i]) == 0)
+                r->strength = known[i];
+        if (!r->strength) {
+            r->strength = "recorded";
             return err_set(err, ERR_UNSUPPORTED, "strength '%s'", text);
-        r->strength = text[0] == 'l' ? "listing" : "recorded";
+        }
     }
     if (json_has(root, "upstream")) {
         if (json_get_object(root, "upstream", &upstream, err) ||
@@ -414,7 +520,10 @@ static int read_root(struct receipt *r, const json_t *root, struct err *err)
     }
     if (r->count == 0)
         return err_set(err, ERR_INPUT, "lists no files");
-    return receipt_sort(r, err);
+    return receipt_sort(r, err) || read_trees(r, root, err) ||
+                   receipt_check_trees(r, false, err)
+               ? -1
+               : 0;
 }
 
 int receipt_read(struct receipt *r, const char *path, struct err *err)
@@ -452,12 +561,25 @@ json_t *receipt_json(const struct receipt *r)
                             ? json_pack("{s:s, s:s}", "repository",
                                         r->repository, "revision", r->revision)
                             : json_null());
+    if (r->tree_count) {
+        json_t *trees = json_array();
+
+        for (size_t i = 0; i < r->tree_count; i++)
+            json_array_append_new(trees, json_pack("{s:s, s:s}", "path",
+                                                   r->trees[i].path, "id",
+                                                   r->trees[i].id));
+        json_object_set_new(root, "trees", trees);
+    }
+    if (r->commit)
+        json_object_set_new(root, "commit", json_string(r->commit));
     for (size_t i = 0; i < r->count; i++) {
         json_t *entry = json_object(), *rest = receipt_file_json(&r->files[i]);
 
         json_object_set_new(entry, "path", json_string(r->files[i].path));
         json_object_update(entry, rest);
         json_decref(rest);
+        if (r->files[i].mode[0])
+            json_object_set_new(entry, "mode", json_string(r->files[i].mode));
         json_array_append_new(files, entry);
     }
     json_object_set_new(root, "files", files);
@@ -473,19 +595,7 @@ const char *receipt_state_name(enum receipt_state state)
     return names[state];
 }
 
-/* The blob id and size of the LFS pointer to this content. */
-static void pointer_of(const struct receipt_file *f, char blob[HASH_GIT_HEX],
-                       int64_t *size)
-{
-    char *text = xasprintf("%s\noid sha256:%s\nsize %lld\n", pointer_head,
-                           f->sha256, (long long)f->size);
-
-    *size = (int64_t)strlen(text);
-    hash_git_blob(text, strlen(text), blob);
-    free(text);
-}
-
-static void compare_one(struct receipt_row *row)
+static void compare_one(struct receipt_row *row, enum hash_kind hash)
 {
     const struct receipt_file *want = &row->listed, *got = &row->found;
     char pointer[HASH_GIT_HEX];
@@ -496,7 +606,7 @@ static void compare_one(struct receipt_row *row)
     bool is_size = want->size == got->size;
 
     if (!is_blob) {
-        pointer_of(got, pointer, &pointer_size);
+        pointer_of(got, hash, pointer, &pointer_size);
         row->by_pointer = strcmp(want->git_blob, pointer) == 0;
         is_blob = row->by_pointer;
         is_size |= row->by_pointer && want->size == pointer_size;
@@ -525,7 +635,7 @@ void receipt_compare(const struct receipt *r, struct receipt *disk,
             row->found = out->disk.files[j++];
         row->state = order < 0 ? RECEIPT_MISSING : RECEIPT_EXTRA;
         if (order == 0)
-            compare_one(row);
+            compare_one(row, receipt_hash(r));
         out->same += row->state == RECEIPT_SAME;
     }
 }
@@ -536,7 +646,7 @@ int receipt_verify(const struct receipt *r, const char *pack,
     struct receipt disk = RECEIPT_INIT;
 
     *out = (struct receipt_report){.disk = RECEIPT_INIT};
-    if (walk(&disk, pack, err) || hash_files(&disk, pack, err)) {
+    if (walk(&disk, pack, err) || hash_files(&disk, r, pack, err)) {
         receipt_release(&disk);
         return -1;
     }

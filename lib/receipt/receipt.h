@@ -14,11 +14,17 @@
  *
  *     {"format": "assay-receipt-1", "strength": "listing",
  *      "upstream": {"repository": "...", "revision": "..."},      or null
- *      "files": [{"path", "size", "sha256", "git_blob",
+ *      "trees": [{"path", "id"}], "commit": "...",     where known
+ *      "files": [{"path", "size", "sha256", "git_blob", "mode",
  *                 "tensors_sha256"}]}                            by path
  *
- * Strength says where it comes from: "recorded" (the bytes that were there) or
- * "listing" (upstream's own list of hashes).  A listing may lack one digest of
+ * Strength says where it comes from: "recorded" (the bytes that were there);
+ * "listing" (upstream's own list of hashes); "tree" (a listing whose Git tree
+ * ids, computed again from the files up, are those that upstream states, so
+ * that no file is dropped or added); "commit" (the raw commit object is there,
+ * its id is the revision and its tree is the one computed: the revision alone
+ * then proves every file).  receipt_read() computes all of it again and refuses
+ * a receipt that states more than it holds.  A listing may lack one digest of
  * a file (null), never both.  git_blob is the id of the file's content or, for
  * a file that upstream keeps in LFS, that of its pointer (formats.md 2.2).
  * tensors_sha256, where there is one, is the digest of what a .safetensors file
@@ -30,18 +36,29 @@ struct receipt_file {
     char sha256[HASH_SHA256_HEX];  /* "" when not known */
     char git_blob[HASH_GIT_HEX];   /* "" when not known */
     char tensors[HASH_SHA256_HEX]; /* "" when not known */
+    char mode[7];                  /* of its Git entry; "" when not known */
+};
+
+/* A folder and the id of its Git tree, as upstream states it; path "" is the
+ * root. */
+struct receipt_tree {
+    char *path;
+    char id[HASH_GIT_HEX];
 };
 
 struct receipt {
     char *repository, *revision; /* NULL: no upstream was named */
-    const char *strength;        /* "recorded" or "listing" */
+    const char *strength;        /* one of the four above */
     struct receipt_file *files;  /* sorted by path bytes */
     size_t count;
+    struct receipt_tree *trees; /* as stated; sorted by path bytes */
+    size_t tree_count;
+    char *commit; /* the raw commit object, or NULL */
 };
 
-#define RECEIPT_INIT                    \
-    {                                   \
-        NULL, NULL, "recorded", NULL, 0 \
+#define RECEIPT_INIT                                   \
+    {                                                  \
+        NULL, NULL, "recorded", NULL, 0, NULL, 0, NULL \
     }
 
 void receipt_release(struct receipt *r);
@@ -63,6 +80,21 @@ int receipt_record(struct receipt *r, const char *pack, struct err *err);
  * (also with -z).
  */
 int receipt_import(struct receipt *r, const char *listing, struct err *err);
+
+/*
+ * Makes an imported receipt as strong as it can be: its trees (more of them may
+ * come from a file, `git ls-tree -r -t -d REV` lines and the root's bare id)
+ * are computed again, and the raw commit object (`git cat-file commit REV`) is
+ * put in.  Either file may be NULL.  A stated id that is not the one computed
+ * is ERR_INPUT, except where the listing tells no modes and an executable file
+ * could be the reason: then the receipt stays a listing.
+ */
+int receipt_strengthen(struct receipt *r, const char *trees_file,
+                       const char *commit_file, struct err *err);
+
+/* The root's tree id, computed from the files; -1 when a blob id is missing. */
+int receipt_root(const struct receipt *r, char out[HASH_GIT_HEX],
+                 struct err *err);
 
 int receipt_read(struct receipt *r, const char *path, struct err *err);
 json_t *receipt_json(const struct receipt *r);

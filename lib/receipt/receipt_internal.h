@@ -10,6 +10,19 @@ struct receipt_file *receipt_add(struct receipt *r, const char *path);
  * the pack, none twice, each with a digest. */
 int receipt_sort(struct receipt *r, struct err *err);
 
+/* A stated tree id. */
+void receipt_add_tree(struct receipt *r, const char *path, const char *id);
+
+/* A Git object id: 40 hex digits, or 64. */
+int receipt_set_id(char out[HASH_GIT_HEX], const char *text, struct err *err);
+
+/* SHA-1, or SHA-256 when the receipt's ids have 64 digits. */
+enum hash_kind receipt_hash(const struct receipt *r);
+
+/* Is what the receipt states of trees and commit so?  Sets its strength when
+ * `is_new`, else demands the one that it states. */
+int receipt_check_trees(struct receipt *r, bool is_new, struct err *err);
+
 /* cap - 1 hex digits of any case, written in lower case. */
 int receipt_set_hex(char *out, size_t cap, const char *text, struct err *err);
 

@@ -74,8 +74,9 @@ static int read_found(const json_t *document, struct receipt *disk,
             json_get_int(found, "size", &f->size, err) ||
             json_get_str(found, "sha256", &text, err) ||
             receipt_set_hex(f->sha256, sizeof(f->sha256), text, err) ||
-            json_get_str(found, "git_blob", &text, err) ||
-            receipt_set_hex(f->git_blob, sizeof(f->git_blob), text, err) ||
+            (json_has(found, "git_blob") &&
+             (json_get_str(found, "git_blob", &text, err) ||
+              receipt_set_id(f->git_blob, text, err))) ||
             receipt_read_digest(found, "tensors_sha256", f->tensors,
                                 sizeof(f->tensors), err))
             return err_in(err, "'%s'", path);

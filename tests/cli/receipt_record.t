@@ -160,7 +160,10 @@ E
     printf '100644 blob %s       6\ta.txt\n' "$a"
     printf '100644 blob %s       3\t"config\\056json"\n' "$c"
     printf '100644 blob %s     132\tmodel.safetensors\n' "$p"
-    printf '040000 tree %s       -\truntime\n' "$a"
+    # git mktree of the one file below it
+    printf '040000 tree %s       -\truntime\n' "$(python3 -c 'import hashlib,sys
+t = b"100755 run.py\0" + bytes.fromhex(sys.argv[1])
+print(hashlib.sha1(b"tree %d\0" % len(t) + t).hexdigest())' "$r")"
     printf '100755 blob %s       9\truntime/run.py\n' "$r"
 } >"$T/lstree.txt"
 for form in tree.json info.json cache.json lstree.txt; do

@@ -66,12 +66,17 @@ int verb_record(int argc, char **argv)
 int verb_import(int argc, char **argv)
 {
     const char *upstream = NULL, *listing = NULL, *out = NULL;
+    const char *trees = NULL, *commit = NULL;
     const struct cli_opt options[] = {
         {'u', "upstream", "repo@rev", "what the listing lists", CLI_STR,
          &upstream},
         {'l', "listing", "file",
          "Hub tree or model info JSON, or git ls-tree -r -t -l text", CLI_STR,
          &listing},
+        {'t', "trees", "file", "git ls-tree -r -t -d text, and the root's id",
+         CLI_STR, &trees},
+        {'c', "commit", "file", "the raw commit object (git cat-file commit)",
+         CLI_STR, &commit},
         {'o', "out", "file", "write the receipt there, not to stdout", CLI_STR,
          &out},
         {0},
@@ -95,7 +100,8 @@ int verb_import(int argc, char **argv)
         err_set(&err, ERR_USAGE, "--listing is needed");
     else if (parsed == 0 && receipt_set_upstream(&r, upstream, &err) == 0 &&
              check_new(out, &err) == 0 &&
-             receipt_import(&r, listing, &err) == 0)
+             receipt_import(&r, listing, &err) == 0 &&
+             receipt_strengthen(&r, trees, commit, &err) == 0)
         put(&r, out, &err);
     receipt_release(&r);
     free(rest.items);

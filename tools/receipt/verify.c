@@ -61,8 +61,9 @@ static void print_table(const json_t *root)
             printf("\t  every tensor is the same: the file was only laid out "
                    "anew\n");
     }
-    printf("%zu of %zu files are the same\n", same,
-           json_array_size(json_object_get(root, "files")));
+    printf("%zu of %zu files are the same; the receipt is of strength '%s'\n",
+           same, json_array_size(json_object_get(root, "files")),
+           json_string_value(json_object_get(root, "strength")));
 }
 
 /* The source stage of a run: the receipt, what verify said, the record. */
