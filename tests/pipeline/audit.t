@@ -80,6 +80,22 @@ sed -i '0,/"sha256": "./s//"sha256": "0/' "$data/source/receipt.json"
 contradicts "another receipt" "before the run: 'chat_template.jinja' is differs"
 printf x >>"$data/inputs/images/chart.png"
 contradicts "another image" "case 'chart'"
+sed -i 's/"PASSED"/"FAILED"/' "$data/verdict.intoto.json"
+contradicts "another statement" "verdict.intoto.json: made again from the verdict, it is other bytes"
+rm "$data/verdict.intoto.json"
+contradicts "no statement" "verdict.intoto.json: missing"
+is "$(python3 - "$good/data" <<'P'
+import hashlib, json, sys
+d = json.load(open(sys.argv[1] + "/verdict.intoto.json"))
+sha = lambda f: hashlib.sha256(open(sys.argv[1] + "/" + f, "rb").read()).hexdigest()
+p = d["predicate"]
+print(d["_type"], d["predicateType"], [s["name"] for s in d["subject"]], d["subject"][0]["digest"]["sha256"] == sha("source/receipt.json"))
+print(p["result"], [c["name"] for c in p["configuration"]], [c["digest"]["sha256"] == sha("inputs/" + c["name"]) for c in p["configuration"]])
+print(len(p["passedTests"]), p["passedTests"][0], p["failedTests"])
+P
+)" "https://in-toto.io/Statement/v1 https://in-toto.io/attestation/test-result/v0.1 ['receipt.json', 'assay-forward'] True
+PASSED ['protocol.json', 'cases.json', 'gates.json'] [True, True, True]
+7 chart/prompt_ids []" "the in-toto statement of a pass"
 rm "$data/compare/chart.json"
 contradicts "a verdict removed" "compare/chart.json: missing"
 echo nonsense >"$data/compare/stage.json"

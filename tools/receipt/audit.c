@@ -600,6 +600,33 @@ static int check_verdict(struct audit *a, struct err *err)
     return ret;
 }
 
+/* The in-toto statement says what the verdict files say. */
+static void check_statement(struct audit *a)
+{
+    static const char name[] = "verdict.intoto.json";
+    const struct bag_file *f = payload(a, name);
+    struct err err = ERR_INIT;
+    struct buf text = BUF_INIT;
+    char digest[HASH_SHA256_HEX];
+    json_t *again = attest_json(a->data, &err);
+
+    if (!f)
+        fault(a, "%s: missing", name);
+    if (!again)
+        fault(a, "%s", err.text);
+    if (f && again) {
+        json_write(again, &text);
+        hash_sha256(text.data, text.len, digest);
+        if (strcmp(digest, f->sha256) != 0)
+            fault(a, "%s: made again from the verdict, it is other bytes",
+                  name);
+    }
+    conclude(a, "the in-toto statement is of this receipt, engine and verdict",
+             name);
+    buf_release(&text);
+    json_decref(again);
+}
+
 /* ------------------------------------------------------------- coverage */
 
 static void check_images(struct audit *a, const struct test_case *c)
@@ -869,6 +896,7 @@ static int audit(struct audit *a, struct err *err)
     check_receipt(a);
     check_chain(a);
     check_executables(a);
+    check_statement(a);
     if (check_verdict(a, err) || check_again(a, err) ||
         (a->against && check_drift(a, err)))
         return -1;

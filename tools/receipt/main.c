@@ -16,6 +16,7 @@ static const struct {
     {"cases", "the names of the cases", verb_cases},
     {"keep", "copies of captures, a folder a case", verb_keep},
     {"executables", "what ran, by the stage records", verb_executables},
+    {"attest", "the verdict as an in-toto statement", verb_attest},
     {"seal", "manifests: the last act of a run", verb_seal},
     {"publish", "a finished run gets its name", verb_publish},
     {"audit", "a run's answer, derived again from its evidence", verb_audit},

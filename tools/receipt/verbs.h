@@ -19,6 +19,7 @@ int verb_audit(int argc, char **argv);
 int verb_bundle(int argc, char **argv);
 int verb_extract(int argc, char **argv);
 int verb_sign(int argc, char **argv);
+int verb_attest(int argc, char **argv);
 
 /* Prints a document; main's last act checks stdout. */
 void print_json(const json_t *root);
@@ -44,4 +45,7 @@ int recompute_run(const char *data, const char *pack, char **by, json_t *faults,
 
 /* What moved between two summary documents, a line each. */
 json_t *drift(const json_t *before, const json_t *now);
+
+/* The in-toto statement of a run's verdict, from the files below `data`. */
+json_t *attest_json(const char *data, struct err *err);
 #endif
