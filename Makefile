@@ -164,7 +164,15 @@ install: build man
 	        || exit 1; done
 
 # A pack of a real model's shape with random weights, and one text case.
+# With FAMILY= and BYTES=: a family's checkpoint of that many bytes.
+ifdef FAMILY
+synth: $O/synth/$(FAMILY)-$(BYTES)
+$O/synth/$(FAMILY)-$(BYTES):
+	@mkdir -p $(@D)
+	$(PYTHON) pipelines/synth_family.py --family $(FAMILY) --bytes $(BYTES) --out $@
+else
 synth: $O/synth/$(or $(SIZE),2)/pack
+endif
 $O/synth/%/pack:
 	@mkdir -p $(@D)
 	$(PYTHON) pipelines/synth.py --size $* --out $@ --inputs $(@D)/inputs
