@@ -8,11 +8,13 @@ python3 tests/support/plant.py only $tiny/cases.json chart "$T/cases.json"
 cp -R "$tiny/images" "$T/"
 runs 0 "a run" pipelines/qualify "ROOT=$T/root" ADJUDICATE=0 "CASES=$T/cases.json" RUN=good
 good=$T/root/runs/tiny/good
+is "$(find "$good" -type f -perm /222; find "$good/data" -type d -perm /222)" "" "nothing in a finished run can be written by accident"
 run=$T/run
 data=$run/data
 fresh() {
     rm -rf "$run"
     cp -R "$good" "$run"
+    chmod -R u+w "$run"
 }
 seal() {
     rm -f "$run"/*.txt

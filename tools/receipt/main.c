@@ -12,6 +12,7 @@ static const struct {
     {"record", "a receipt of the bytes that are there", verb_record},
     {"import", "a receipt from upstream's own listing", verb_import},
     {"verify", "a pack against its receipt", verb_verify},
+    {"files", "what a receipt lists, a line each", verb_files},
     {"freeze", "copies of cases, images, protocol and gates", verb_freeze},
     {"cases", "the names of the cases", verb_cases},
     {"keep", "copies of captures, a folder a case", verb_keep},

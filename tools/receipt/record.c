@@ -107,3 +107,34 @@ int verb_import(int argc, char **argv)
     free(rest.items);
     return cli_finish(&command, &err);
 }
+
+int verb_files(int argc, char **argv)
+{
+    const struct cli_command command = {
+        "assay-receipt",
+        "files",
+        "RECEIPT",
+        "Prints what a receipt lists, a line each.",
+        NULL,
+        1,
+        1};
+    struct cli_list rest = {NULL, 0};
+    struct receipt r = RECEIPT_INIT;
+    struct err err = ERR_INIT;
+
+    if (cli_parse(&command, argc, argv, &rest, &err) == 0 &&
+        receipt_read(&r, rest.items[0], &err) == 0) {
+        if (r.repository)
+            printf("upstream\t%s@%s\n", r.repository, r.revision);
+        for (size_t i = 0; i < r.count; i++) {
+            const struct receipt_file *f = &r.files[i];
+
+            printf("file\t%s\t%lld\t%s\t%s\n", f->path, (long long)f->size,
+                   f->sha256[0] ? f->sha256 : "-",
+                   f->git_blob[0] ? f->git_blob : "-");
+        }
+    }
+    receipt_release(&r);
+    free(rest.items);
+    return cli_finish(&command, &err);
+}

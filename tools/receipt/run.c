@@ -523,6 +523,29 @@ int verb_seal(int argc, char **argv)
     return cli_finish(&command, &err);
 }
 
+/* What a finished run holds is not to be written again; its own folder stays
+ * open for a signature. */
+static int protect(const char *path, bool is_top, struct err *err)
+{
+    struct io_list list;
+    int ret = 0;
+
+    if (!io_is_dir(path))
+        return chmod(path, 0444) ? err_sys(err, "%s", path) : 0;
+    if (io_list(path, &list, err))
+        return -1;
+    for (size_t i = 0; i < list.count && ret == 0; i++) {
+        char *entry = path_join(path, list.names[i]);
+
+        ret = protect(entry, false, err);
+        free(entry);
+    }
+    io_list_release(&list);
+    if (ret == 0 && !is_top && chmod(path, 0555))
+        ret = err_sys(err, "%s", path);
+    return ret;
+}
+
 int verb_publish(int argc, char **argv)
 {
     const struct cli_command command = {
@@ -541,7 +564,7 @@ int verb_publish(int argc, char **argv)
 
         if (io_exists(final)) {
             err_set(&err, ERR_EXISTS, "%s: is there already", final);
-        } else {
+        } else if (protect(part, true, &err) == 0) {
             struct publish p = {xstrdup(final), xstrdup(part), -1, 0};
 
             publish_commit(&p, &err);

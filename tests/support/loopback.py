@@ -1,0 +1,55 @@
+"""A server on loopback for tests: loopback.py ROOT LOG prints its port.
+
+Understands ranges.  A file below cut/ ends after half of it the first time,
+one below other/ is served with its first byte changed.
+"""
+import http.server
+import os
+import sys
+import urllib.parse
+
+root, log = sys.argv[1:]
+cut = set()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        where = self.headers.get("Range", "")
+        with open(log, "a") as f:
+            f.write("%s %s %s\n" % (self.path, where,
+                                    self.headers.get("Authorization", "")))
+        kind, _, name = urllib.parse.unquote(
+            self.path[1:]).partition("/")
+        if kind == "org":  # the Hub: org/NAME/resolve/REVISION/PATH
+            name = name.split("/", 3)[-1]
+        try:
+            with open(os.path.join(root, name), "rb") as f:
+                data = f.read()
+        except OSError:
+            self.send_error(404)
+            return
+        if kind == "other":
+            data = b"!" + data[1:]
+        begin = int(where[6:].rstrip("-")) if where else 0
+        if where and begin >= len(data):
+            self.send_error(416)
+            return
+        self.send_response(206 if where else 200)
+        self.send_header("Content-Length", str(len(data) - begin))
+        if where:
+            self.send_header("Content-Range", "bytes %d-%d/%d" % (
+                begin, len(data) - 1, len(data)))
+        self.end_headers()
+        end = len(data)
+        if kind == "cut" and self.path not in cut:
+            cut.add(self.path)
+            end = len(data) // 2
+        self.wfile.write(data[begin:end])
+
+    def log_message(self, *args):
+        pass
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_address[1], flush=True)
+server.serve_forever()
