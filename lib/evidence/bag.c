@@ -76,15 +76,11 @@ static void fault(json_t *faults, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void fault(json_t *faults, const char *format, ...)
 {
-    struct buf text = BUF_INIT;
     va_list ap;
 
     va_start(ap, format);
-    buf_addv(&text, format, ap);
+    json_append_line(faults, format, ap);
     va_end(ap);
-    json_t *line = json_string(text.data);
-    json_array_append_new(faults, line ? line : json_string("not UTF-8"));
-    buf_release(&text);
 }
 
 /* ------------------------------------------------------------- payload */

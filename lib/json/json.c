@@ -325,3 +325,13 @@ int json_write_file(const json_t *value, const char *path, struct err *err)
     buf_release(&text);
     return ret;
 }
+
+void json_append_line(json_t *array, const char *format, va_list ap)
+{
+    struct buf text = BUF_INIT;
+
+    buf_addv(&text, format, ap);
+    json_t *line = json_string(text.data);
+    json_array_append_new(array, line ? line : json_string("not UTF-8"));
+    buf_release(&text);
+}

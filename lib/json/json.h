@@ -5,6 +5,7 @@
 #include "base/err.h"
 
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -51,6 +52,11 @@ bool json_has(const json_t *object, const char *key);
 void json_write(const json_t *value, struct buf *out);
 int json_write_file(const json_t *value, const char *path, struct err *err);
 json_t *json_real_or_text(double value);
+
+/* Appends a formatted line to an array; one that is not UTF-8 (it may hold a
+ * file's name) as just those words. */
+void json_append_line(json_t *array, const char *format, va_list ap)
+    __attribute__((format(printf, 2, 0)));
 
 /* Shortest decimal text that reads back as value: "0.1", "1e-06", "NaN". */
 void json_format_real(double value, char out[32]);

@@ -49,14 +49,10 @@ static const char style[] =
 static void add_text(struct buf *out, const char *text)
 {
     for (; *text; text++) {
-        if (*text == '&')
-            buf_addstr(out, "&amp;");
-        else if (*text == '<')
-            buf_addstr(out, "&lt;");
-        else if (*text == '>')
-            buf_addstr(out, "&gt;");
-        else if (*text == '"')
-            buf_addstr(out, "&quot;");
+        const char *entity = report_entity(*text);
+
+        if (entity)
+            buf_addstr(out, entity);
         else if ((unsigned char)*text < ' ' || *text == 0x7f)
             buf_addch(out, '?');
         else

@@ -15,12 +15,10 @@ enum {
 static void add_text(struct buf *out, const char *text)
 {
     for (; *text; text++) {
-        if (*text == '&')
-            buf_addstr(out, "&amp;");
-        else if (*text == '<')
-            buf_addstr(out, "&lt;");
-        else if (*text == '>')
-            buf_addstr(out, "&gt;");
+        const char *entity = *text == '"' ? NULL : report_entity(*text);
+
+        if (entity)
+            buf_addstr(out, entity);
         else if (*text == '|')
             buf_addstr(out, "&#124;");
         else if ((unsigned char)*text < ' ' || *text == 0x7f)

@@ -13,6 +13,9 @@ const json_t *report_cases(const json_t *document);
 const json_t *report_gates(const json_t *test_case);
 int report_count(const json_t *document, const char *verdict);
 
+/* "&amp;" for '&', and so for '<', '>' and '"'; NULL for any other. */
+const char *report_entity(char c);
+
 /* A number as it reads back, "NaN", or "-" for null. */
 void report_number(const json_t *value, struct buf *out);
 

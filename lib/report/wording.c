@@ -11,6 +11,15 @@ const char *report_str(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+const char *report_entity(char c)
+{
+    return c == '&'   ? "&amp;"
+           : c == '<' ? "&lt;"
+           : c == '>' ? "&gt;"
+           : c == '"' ? "&quot;"
+                      : NULL;
+}
+
 const json_t *report_cases(const json_t *document)
 {
     return json_object_get(document, "cases");

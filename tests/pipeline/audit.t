@@ -57,9 +57,9 @@ cp -R "$data/export/chart" "$data/export/more"
 contradicts "a case that nobody declared" "export/more/inputs.safetensors: of no declared case"
 printf x >"$data/export/chart/more.txt"
 contradicts "a file that no stage wrote" "export/chart/more.txt: no output of its stage"
-sed -i '0,/"sha256": "./s//"sha256": "0/' "$data/executables.json"
+sed -i '0,/"sha256": "......../s//"sha256": "00000000/' "$data/executables.json"
 contradicts "another executable listed" "executables.json: not what the stage records name"
-sed -i '0,/"sha256": "../s//"sha256": "00/' "$data/forward/chart/stage.json"
+sed -i '0,/"sha256": "......../s//"sha256": "00000000/' "$data/forward/chart/stage.json"
 contradicts "another build in a stage record" "executables.json: not what the stage records name" \
     "input RUN/forward/chart/stage.json had SHA-256"
 sed -i 's/"name": "assay-export"/"name": "export-assay"/' "$data/export/chart/stage.json"
@@ -77,9 +77,9 @@ d["files"][0]["found"]["sha256"] = "0" * 64
 with open(sys.argv[1], "w") as f:
     f.write(json.dumps(d, indent=2) + "\n")
 E
-contradicts "a pack that changed under the run" "after the run: 'chat_template.jinja' is differs"
-sed -i '0,/"sha256": "./s//"sha256": "0/' "$data/source/receipt.json"
-contradicts "another receipt" "before the run: 'chat_template.jinja' is differs"
+contradicts "a pack that changed under the run" "after the run: 'chat_template.jinja': differs"
+sed -i '0,/"sha256": "......../s//"sha256": "00000000/' "$data/source/receipt.json"
+contradicts "another receipt" "before the run: 'chat_template.jinja': differs"
 printf x >>"$data/inputs/images/chart.png"
 contradicts "another image" "case 'chart'"
 sed -i 's/"PASSED"/"FAILED"/' "$data/verdict.intoto.json"

@@ -30,7 +30,7 @@ with open(sys.argv[1], "w") as f:
 E
 runs 1 "on another pack" "$receipt" audit --recompute "$T/pack" "$one"
 is "$(verdict)" contradicted "contradicted"
-grep -qF "the pack given: 'chat_template.jinja' is differs" "$T/out" &&
+grep -qF "the pack given: 'chat_template.jinja': differs" "$T/out" &&
     grep -qF "export/chart/prompt.txt: made again from the pack, it has SHA-256" "$T/out"
 ok $? "by file and by output"
 runs 3 "on no pack" "$receipt" audit --recompute "$T/none" "$one"

@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "cli/cli.h"
 #include "safetensors/safetensors.h"
+#include "sink.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,14 +30,9 @@ struct record {
     bool is_sound; /* every logit of that row is finite */
 };
 
-static enum dtype stored_dtype(enum dtype dtype)
-{
-    return dtype == DTYPE_F64 ? DTYPE_F32 : dtype;
-}
-
 static size_t stored_size(const struct growing *g)
 {
-    return dtype_bits(stored_dtype(g->dtype)) / 8;
+    return dtype_bits(sink_dtype(g->dtype)) / 8;
 }
 
 static void keep(struct growing *g, const struct tap_piece *piece)
@@ -122,7 +118,7 @@ static int announce(void *ctx, const struct stage_shape *shape, struct err *err)
 static int declare(struct safetensors_writer *w, const struct growing *g,
                    int64_t rows, struct err *err)
 {
-    return g->data ? safetensors_declare(w, g->name, stored_dtype(g->dtype),
+    return g->data ? safetensors_declare(w, g->name, sink_dtype(g->dtype),
                                          SHAPE(rows, g->cols), err)
                    : 0;
 }

@@ -21,8 +21,7 @@ struct sink_tensor {
 
 static const char trace_prefix[] = "trace.";
 
-/* f64 results are stored as F32. */
-static enum dtype stored_dtype(enum dtype dtype)
+enum dtype sink_dtype(enum dtype dtype)
 {
     return dtype == DTYPE_F64 ? DTYPE_F32 : dtype;
 }
@@ -67,7 +66,7 @@ static int add_stage(void *ctx, const struct stage_shape *shape,
     *t = (struct sink_tensor){.name = xstrdup(shape->name),
                               .rows = shape->rows,
                               .cols = shape->cols,
-                              .dtype = stored_dtype(shape->dtype)};
+                              .dtype = sink_dtype(shape->dtype)};
     if (!is_trace(shape->name))
         t->writer =
             sink->is_states_only && strcmp(shape->name, "hidden_states") != 0
@@ -188,7 +187,7 @@ static int save(struct sink *sink, const struct sink_tensor *t,
 
     BUG_ON(piece->row + v->rows > t->rows ||
            piece->column + v->cols > t->cols ||
-           stored_dtype(v->dtype) != t->dtype);
+           sink_dtype(v->dtype) != t->dtype);
     for (int64_t r = 0; r < v->rows; r++) {
         int64_t at = (piece->row + r) * t->cols + piece->column;
 

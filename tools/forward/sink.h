@@ -38,6 +38,9 @@ struct sink_options {
     bool is_states_only;         /* hidden_states alone goes to outputs */
 };
 
+/* What a stage of that dtype is stored as: f64 results as F32. */
+enum dtype sink_dtype(enum dtype dtype);
+
 int sink_open(struct sink *sink, const struct sink_options *o,
               const struct model *m, const struct forward_options *f,
               const struct sequence *s, const int64_t *continuation,

@@ -31,16 +31,11 @@ static const json_t *find(const json_t *list, const char *name)
 __attribute__((format(printf, 2, 3))) static void add(json_t *lines,
                                                       const char *format, ...)
 {
-    struct buf text = BUF_INIT;
     va_list ap;
 
     va_start(ap, format);
-    buf_addv(&text, format, ap);
+    json_append_line(lines, format, ap);
     va_end(ap);
-    json_t *line = json_string(text.data);
-    if (line)
-        json_array_append_new(lines, line);
-    buf_release(&text);
 }
 
 /* A gate's limit: the number under the key that says how it is meant. */

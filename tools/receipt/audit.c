@@ -40,15 +40,11 @@ static void fault(struct audit *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void fault(struct audit *a, const char *format, ...)
 {
-    struct buf text = BUF_INIT;
     va_list ap;
 
     va_start(ap, format);
-    buf_addv(&text, format, ap);
+    json_append_line(a->faults, format, ap);
     va_end(ap);
-    json_t *line = json_string(text.data);
-    json_array_append_new(a->faults, line ? line : json_string("not UTF-8"));
-    buf_release(&text);
 }
 
 static void add_claim(struct audit *a, const char *claim, const char *verdict,
@@ -130,7 +126,7 @@ static void check_verify(struct audit *a, const struct receipt *r,
         fault(a, "%s: does not follow from what it found", below);
     for (size_t i = 0; i < report.count; i++)
         if (report.rows[i].state != RECEIPT_SAME)
-            fault(a, "%s the run: '%s' is %s", when,
+            fault(a, "%s the run: '%s': %s", when,
                   report.rows[i].listed.path ? report.rows[i].listed.path
                                              : report.rows[i].found.path,
                   receipt_state_name(report.rows[i].state));

@@ -51,15 +51,11 @@ static void args_release(struct args *a)
 __attribute__((format(printf, 2, 3))) static void fault(struct recompute *r,
                                                         const char *format, ...)
 {
-    struct buf text = BUF_INIT;
     va_list ap;
 
     va_start(ap, format);
-    buf_addv(&text, format, ap);
+    json_append_line(r->faults, format, ap);
     va_end(ap);
-    json_t *line = json_string(text.data);
-    json_array_append_new(r->faults, line ? line : json_string("not UTF-8"));
-    buf_release(&text);
 }
 
 /* Its status; -1 when it could not be run.  Its result goes nowhere. */
@@ -270,7 +266,7 @@ static int check_pack(struct recompute *r, struct err *err)
     } else if (receipt_verify(&receipt, r->pack, &report, err) == 0) {
         for (size_t i = 0; i < report.count; i++)
             if (report.rows[i].state != RECEIPT_SAME)
-                fault(r, "the pack given: '%s' is %s",
+                fault(r, "the pack given: '%s': %s",
                       report.rows[i].listed.path ? report.rows[i].listed.path
                                                  : report.rows[i].found.path,
                       receipt_state_name(report.rows[i].state));
