@@ -152,6 +152,13 @@ reference:
 	@pipelines/reference/run $(foreach v,SIZE ROOT PACK RECEIPT CASES PROTOCOL \
 	    TRACE CALIBRATE VENV PYTHON,$(if $($v),$v='$($v)'))
 
+# assay-forward with one file of the library replaced by FILE, as OUT: for tests
+# that plant defects.
+mutant: build
+	@$(CC) $(ALL_CFLAGS) -w $(LDFLAGS) -o '$(OUT)' \
+	    $(patsubst %.c,$O/%.o,$(wildcard tools/forward/*.c)) '$(FILE)' \
+	    $O/libassay.a $(ALL_LIBS)
+
 install: build man
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/assay
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
@@ -204,7 +211,7 @@ clean:
 	rm -rf build
 FORCE:
 .PHONY: all build tests check bench \
-        check-builds check-layers check-headers man qualify parity smoke audit \
+        check-builds check-layers check-headers man qualify parity mutant smoke audit \
         archive sign synth reference \
         oracle-tokenizer bench-tokenizer fuzz install clean FORCE
 .SECONDARY:

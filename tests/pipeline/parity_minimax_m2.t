@@ -47,4 +47,59 @@ for option in "--threads 1" "--kernel plain"; do
     ok $? "$option changes no bit"
     rm -r "$T/divided"
 done
+
+# ---- layouts and spellings of one model: the same bytes
+repack() { python3 tests/support/repack.py "$A" "$@"; }
+same() { # NAME OPTION...: of repack.py
+    name=$1
+    shift
+    rm -rf "$T/pack" "$T/same"
+    repack "$T/pack" "$@"
+    runs 0 "$name: the pass runs" "$(bin forward)" --model "$T/pack" \
+        --parity "$A/parity.json" --precision bf16 --out "$T/same"
+    cmp -s "$T/same/states-1.safetensors" "$T/bf16/states-1.safetensors"
+    ok $? "$name: the same bytes"
+}
+theta="--drop rope_parameters --set rope_theta=5000000"
+# shellcheck disable=SC2086
+if command -v python3 >/dev/null; then
+    same "three shards" --shards 3
+    same "fused experts" --fuse
+    same "experts under mlp" --rename block_sparse_moe.=mlp.
+    same "rotary_dim" $theta --set rotary_dim=8
+    same "a factor wins over rotary_dim" $theta --set rotary_dim=16 \
+        --set partial_rotary_factor=0.5
+    same "rope_scaling" --drop rope_parameters --set \
+        'rope_scaling={"type": "default", "rope_theta": 5e6, "partial_rotary_factor": 0.5}'
+    same "what vendors add" --set use_qk_norm=true --set 'scoring_func="sigmoid"' \
+        --set shared_intermediate_size=0 --set use_mtp=true \
+        --set num_experts=8
+    refused() { # STATUS WORDS OPTION...
+        status=$1 words=$2
+        shift 2
+        rm -rf "$T/pack"
+        repack "$T/pack" "$@"
+        runs "$status" "refused: $words" "$(bin forward)" --model "$T/pack" \
+            --parity "$A/parity.json" --out "$T/never"
+        says "$words" "in these words"
+    }
+    refused 4 "'attn_logit_softcapping' is not known" \
+        --set attn_logit_softcapping=30
+    refused 4 "'use_qk_norm' is false, only true" --set use_qk_norm=false
+    refused 4 "'scoring_func' is 'softmax'" --set 'scoring_func="softmax"'
+    refused 4 "'rope_parameters.rope_type' is 'longrope'" \
+        --set 'rope_parameters.rope_type="longrope"'
+    refused 4 "shared experts" --set shared_intermediate_size=64
+    refused 4 "'num_experts_per_tok' is more than" --set num_experts_per_tok=9
+    refused 3 "'num_local_experts' and 'num_experts' contradict" --set num_experts=4
+    refused 3 "holds no tensor 'model.layers.3.input_layernorm.weight'" \
+        --set num_hidden_layers=4
+    refused 3 "holds no tensor 'model.layers.0.self_attn.q_norm.weight'" \
+        --rename layers.0.self_attn.q_norm.weight=layers.0.self_attn.x
+    rm -rf "$T/pack"
+    repack "$T/pack" --set num_hidden_layers=2
+    runs 0 "layers past the last are further predictors, and ignored" \
+        "$(bin forward)" --model "$T/pack" --parity "$A/parity.json" \
+        --out "$T/two"
+fi
 done_testing

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Copies a checkpoint with another layout or another meaning, for tests.
+
+    repack.py IN OUT [--set KEY=JSON] [--drop KEY] [--rename FROM=TO]
+              [--swap A=B] [--fuse] [--ones NAME] [--zeros NAME] [--shards N]
+
+--set and --drop change config.json (KEY may be a.b); --rename replaces text in
+every tensor name, --swap exchanges two tensors, --fuse stacks w1, w3 and w2 of
+all experts as mlp.experts.gate_up_proj and .down_proj, --ones and --zeros fill
+BF16 tensors whose name contains NAME, --shards writes an index.  Standard
+library only.
+"""
+
+import argparse
+import json
+import os
+import re
+import struct
+
+BF16_ONE = struct.pack("<H", 0x3F80)
+
+
+def read(path):
+    with open(path, "rb") as f:
+        data = f.read()
+    (n,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8 : 8 + n])
+    out = {}
+    for name, t in header.items():
+        if name != "__metadata__":
+            a, b = t["data_offsets"]
+            out[name] = (t["dtype"], t["shape"], data[8 + n + a : 8 + n + b])
+    return out
+
+
+def write(path, tensors):
+    header, at = {}, 0
+    for name, (dtype, shape, raw) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape,
+                        "data_offsets": [at, at + len(raw)]}
+        at += len(raw)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        for _, _, raw in tensors.values():
+            f.write(raw)
+
+
+def fuse(tensors):
+    layers = {}
+    out = {}
+    for name, t in tensors.items():
+        m = re.match(r"(.*\.)(?:block_sparse_moe|mlp)\.experts\.(\d+)\.(w\d)\.weight", name)
+        if m:
+            layers.setdefault(m[1], {})[(int(m[2]), m[3])] = t
+        else:
+            out[name] = t
+    for at, experts in layers.items():
+        count = len(experts) // 3
+        dtype, (width, hidden), _ = experts[(0, "w1")]
+        both = b"".join(experts[(e, w)][2] for e in range(count) for w in ("w1", "w3"))
+        down = b"".join(experts[(e, "w2")][2] for e in range(count))
+        out[at + "mlp.experts.gate_up_proj"] = (dtype, [count, 2 * width, hidden], both)
+        out[at + "mlp.experts.down_proj"] = (dtype, [count, hidden, width], down)
+    return out
+
+
+def place(config, key):
+    *above, last = key.split(".")
+    for k in above:
+        config = config[k]
+    return config, last
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("source")
+    p.add_argument("out")
+    for name in ("set", "drop", "rename", "swap", "ones", "zeros"):
+        p.add_argument("--" + name, action="append", default=[])
+    p.add_argument("--fuse", action="store_true")
+    p.add_argument("--shards", type=int, default=1)
+    a = p.parse_args()
+    config = json.load(open(os.path.join(a.source, "config.json")))
+    tensors = read(os.path.join(a.source, "model.safetensors"))
+    for key, value in (s.split("=", 1) for s in a.set):
+        at, last = place(config, key)
+        at[last] = json.loads(value)
+    for key in a.drop:
+        at, last = place(config, key)
+        del at[last]
+    for one, two in (s.split("=", 1) for s in a.swap):
+        tensors[one], tensors[two] = tensors[two], tensors[one]
+    if a.fuse:
+        tensors = fuse(tensors)
+    for old, new in (s.split("=", 1) for s in a.rename):
+        tensors = {k.replace(old, new): v for k, v in tensors.items()}
+    for names, value in ((a.ones, BF16_ONE), (a.zeros, b"\0\0")):
+        for k, (dtype, shape, raw) in tensors.items():
+            if any(n in k for n in names):
+                tensors[k] = (dtype, shape, value * (len(raw) // 2))
+    os.makedirs(a.out)
+    json.dump(config, open(os.path.join(a.out, "config.json"), "w"))
+    if a.shards == 1:
+        write(os.path.join(a.out, "model.safetensors"), tensors)
+        return
+    names, index = list(tensors), {}
+    for i in range(a.shards):
+        file = f"model-{i + 1:05}-of-{a.shards:05}.safetensors"
+        part = {k: tensors[k] for k in names[i :: a.shards]}
+        write(os.path.join(a.out, file), part)
+        index.update(dict.fromkeys(part, file))
+    total = sum(len(t[2]) for t in tensors.values())
+    json.dump({"metadata": {"total_size": total}, "weight_map": index},
+              open(os.path.join(a.out, "model.safetensors.index.json"), "w"))
+
+
+main()
