@@ -210,6 +210,8 @@ fuzz-%: $O/libassay.a
 clean:
 	rm -rf build
 FORCE:
+# A page that does not lint, or a file cut short, must not pass for made.
+.DELETE_ON_ERROR:
 .PHONY: all build tests check bench \
         check-builds check-layers check-headers man qualify parity mutant smoke audit \
         archive sign synth reference \
