@@ -37,6 +37,24 @@ struct act decoder_rows(const struct decoder_pass *p, const struct act *x,
     return act_rows(x, decoder_first(p, i), p->sequences[i].rows);
 }
 
+struct act decoder_unit(struct decoder_pass *p, const struct act *x,
+                        const struct expert *w, const struct experts *e)
+{
+    struct ops *o = &p->ops;
+    struct act y = ops_new(o, x->rows, w->down.out, x->dtype);
+
+    for (int64_t k = 0; k < p->count; k++) {
+        size_t mark = ops_mark(o);
+        struct act rows = decoder_rows(p, x, k), to = decoder_rows(p, &y, k);
+        struct act of = op_expert(o, &rows, w, e);
+
+        y.dtype = of.dtype;
+        act_copy(&to, &of);
+        ops_release(o, mark);
+    }
+    return y;
+}
+
 /* ---- opening ---- */
 
 static const char *head_name(const struct decoder *d)

@@ -4,6 +4,7 @@
 #include "ledger/config.h"
 #include "models/checkpoint.h"
 #include "models/model.h"
+#include "models/moe.h"
 #include "models/tensor_ops.h"
 
 /*
@@ -77,6 +78,11 @@ int64_t decoder_first(const struct decoder_pass *p, int64_t i);
 struct act decoder_rows(const struct decoder_pass *p, const struct act *x,
                         int64_t i);
 
+/* A dense or a shared expert over all rows, a sequence at a time as upstream
+ * calls it; e says its unit. */
+struct act decoder_unit(struct decoder_pass *p, const struct act *x,
+                        const struct expert *w, const struct experts *e);
+
 /* Hands a stage of a layer, all rows of all sequences, to the tap. */
 int decoder_tap(const struct decoder_pass *p, int64_t layer, const char *name,
                 const struct act *x, struct err *err);
@@ -106,12 +112,14 @@ int decoder_begin(struct model *m, const struct forward_options *o,
 int decoder_step(struct model *m, int64_t token, const struct model_tap *tap,
                  struct err *err);
 
-#define DECODER_FAMILY(type, open_function)                                \
+#define DECODER_FAMILY_OF(type, open_function, sums_order)                 \
     {                                                                      \
         .model_type = type, .open = open_function, .close = decoder_close, \
         .vocab = decoder_vocab, .is_stop = decoder_is_stop,                \
         .check = decoder_check, .stages = decoder_stages,                  \
         .forward = decoder_forward, .begin = decoder_begin,                \
-        .step = decoder_step, .ledger = decoder_ledger                     \
+        .step = decoder_step, .ledger = decoder_ledger, .sums = sums_order \
     }
+#define DECODER_FAMILY(type, open_function) \
+    DECODER_FAMILY_OF(type, open_function, SUMS_WRITTEN)
 #endif

@@ -294,7 +294,7 @@ static int moe(struct decoder_pass *p, const struct layer *l, int64_t layer,
     struct routed routed = op_route(o, &scores, &l->bias, &m->routing);
     if (op_experts(o, x, &routed, &experts, &routed_sum, err))
         return -1;
-    struct act shared = op_expert(o, x, &l->ffn, &experts);
+    struct act shared = decoder_unit(p, x, &l->ffn, &experts);
     *y = op_add(o, &routed_sum, &shared);
     return 0;
 }
@@ -304,12 +304,11 @@ static int moe(struct decoder_pass *p, const struct layer *l, int64_t layer,
 static int ffn(struct decoder_pass *p, const struct layer *l, int64_t layer,
                const struct act *x, struct act *y, struct err *err)
 {
-    const struct kimi *m = kimi_of(p->decoder);
-    struct experts unit = {.unit = expert_swiglu};
+    static const struct experts unit = {.unit = expert_swiglu};
 
-    if (!is_dense(m, layer))
+    if (!is_dense(kimi_of(p->decoder), layer))
         return moe(p, l, layer, x, y, err);
-    *y = op_expert(&p->ops, x, &l->ffn, &unit);
+    *y = decoder_unit(p, x, &l->ffn, &unit);
     return 0;
 }
 
@@ -375,8 +374,9 @@ static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
     int64_t unit =
         m->shared_width > m->dense_width ? m->shared_width : m->dense_width;
 
-    return (size_t)(rows * (8 * d->hidden + 3 * unit) +
-                    longest * (d->hidden + mla_row_values(&m->mla))) +
+    return (size_t)(rows * 9 * d->hidden +
+                    longest *
+                        (2 * d->hidden + 3 * unit + mla_row_values(&m->mla))) +
            moe_values(&e, &m->routing, rows);
 }
 

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "models/bonsai.h"
 #include "models/kimi_k25.h"
+#include "models/kimi_k3.h"
 #include "models/minimax_m2.h"
 #include "json/json.h"
 
@@ -12,8 +13,9 @@
 #include <string.h>
 
 static const struct model_family *const families[] = {
-    &bonsai_family,  &minimax_m2_family,  &kimi_k25_family,
-    &kimi_k2_family, &deepseek_v3_family,
+    &bonsai_family,      &minimax_m2_family,  &kimi_k25_family,
+    &kimi_k2_family,     &deepseek_v3_family, &kimi_k3_family,
+    &kimi_linear_family,
 };
 
 int64_t regime_call_rows(const struct regime *regime, const struct sequence *s,
@@ -65,6 +67,11 @@ void model_close(struct model *m)
 int64_t model_vocab(const struct model *m)
 {
     return m->family->vocab(m);
+}
+
+enum sums model_sums(const struct model *m)
+{
+    return m->family->sums;
 }
 
 bool model_is_stop(const struct model *m, int64_t token)

@@ -2,8 +2,8 @@
 #define MODELS_MODEL_H
 
 #include "base/err.h"
-#include "json/json.h"
 #include "models/tensor_ops.h"
+#include "json/json.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,7 +80,7 @@ struct forward_options {
     enum precision precision;
     enum sums sums;
     struct regime regime;
-    int64_t chunk; /* rows worked on at once; changes no bit */
+    int64_t chunk;       /* rows worked on at once; changes no bit */
     bool is_states_only; /* no logits, where a family can leave them out */
     bool is_flash_exact; /* PyTorch's fused attention with the exact exp */
 };
@@ -108,6 +108,7 @@ struct model_family {
     int (*step)(struct model *m, int64_t token, const struct model_tap *tap,
                 struct err *err);
     json_t *(*ledger)(const struct model *m, struct err *err); /* or NULL */
+    enum sums sums; /* unless the caller asks for others */
 };
 
 /* Every model begins with its family. */
@@ -124,6 +125,9 @@ struct model *model_open(const char *pack, bool is_kept, struct err *err);
 void model_close(struct model *m); /* NULL is fine */
 
 int64_t model_vocab(const struct model *m);
+
+/* The order in which its products are summed unless another is asked for. */
+enum sums model_sums(const struct model *m);
 
 /* Does generation end with this token? */
 bool model_is_stop(const struct model *m, int64_t token);

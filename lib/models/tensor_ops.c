@@ -194,7 +194,8 @@ struct act op_dense(struct ops *o, const struct act *x,
         dense_matmul_f64(act_d(&y), act_d(x), w, bias ? bias->d : NULL, y.rows);
         return y;
     }
-    if (x->dtype == DTYPE_BF16 && w->dtype == DTYPE_BF16)
+    if (o->sums == SUMS_WRITTEN && x->dtype == DTYPE_BF16 &&
+        w->dtype == DTYPE_BF16)
         blocks32_matmul(act_f(&y), act_f(x), w, bias ? bias->f : NULL, y.rows,
                         0);
     else

@@ -53,11 +53,12 @@ void act_copy(const struct act *dst, const struct act *src);
 
 /*
  * The order in which linear layers add up, by name in stage records.  written:
- * grid24 or grid32 and chain128.  chain: one chain each, as MLX's CPU backend
- * does, for judging a pass against a reference that was recorded there.  f64
- * always sums as written.
+ * grid24 or grid32, of bf16 with bf16 blocks32, else chain128.  chain128: no
+ * blocks32, for families whose references come from elsewhere.  chain: one
+ * chain each, as MLX's CPU backend does, for judging a pass against a reference
+ * that was recorded there.  f64 always sums as written.
  */
-enum sums { SUMS_WRITTEN, SUMS_CHAIN };
+enum sums { SUMS_WRITTEN, SUMS_CHAIN128, SUMS_CHAIN };
 
 struct ops {
     enum precision precision;
@@ -102,8 +103,8 @@ void op_unrotate(const struct act *x, const struct linear *l);
 struct act op_packed(struct ops *o, const struct act *rotated,
                      const struct linear *l);
 
-/* W x (+ bias, added before the one rounding): blocks32 when both are bf16,
- * chain128 else. */
+/* W x (+ bias, added before the one rounding): in the
+ * order that the sums name. */
 struct act op_dense(struct ops *o, const struct act *x,
                     const struct dense_weight *w, const struct param *bias);
 

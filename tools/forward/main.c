@@ -286,7 +286,7 @@ static json_t *orders(const struct forward_options *f)
     return json_pack("{s:s, s:s, s:s, s:s}", "packed", "grid24 v1",
                      "packed without rotation", "grid32 v1 (f32), grid24 v1",
                      "products",
-                     f->precision == PRECISION_BF16
+                     f->precision == PRECISION_BF16 && f->sums == SUMS_WRITTEN
                          ? "blocks32 v1 (bf16 by bf16), chain128 v1"
                          : "chain128 v1",
                      "rows", "lanes16 v1; of PyTorch's graphs cascade8 v1");
@@ -414,6 +414,8 @@ static int run_all(struct run *r, int argc, char **argv, struct err *err)
             return -1;
     }
     r->model = model_open(opt.pack, opt.generate > 0, err);
+    if (r->model && !opt.sums)
+        r->forward.sums = model_sums(r->model);
     if (!r->model || (opt.inputs && job_read(&r->job, &jo, r->model, err)) ||
         publish_begin(&r->out, opt.out, err))
         return -1;

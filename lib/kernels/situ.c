@@ -1,0 +1,39 @@
+/* The gated unit SiTU. */
+#include "kernels/situ.h"
+
+#include "kernels/elementary.h"
+#include "kernels/kernels_internal.h"
+#include "kernels/round.h"
+#include "kernels/threads.h"
+
+enum { GRAIN = 2048 };
+
+#define EXP elem_exp_f32
+#define TANH elem_tanh_f32
+#include "kernels/real_f32.inc"
+
+#include "kernels/situ_plain.inc"
+
+#undef EXP
+#undef TANH
+#define EXP elem_exp
+#define TANH elem_tanh
+#include "kernels/real_f64.inc"
+
+#include "kernels/situ_plain.inc"
+
+void situ(float *y, const float *gate, const float *up, double beta,
+          double linear, int64_t n, enum dtype t)
+{
+    struct situ_job job = {y, gate, up, (float)beta, (float)linear, t};
+
+    threads_for(n, GRAIN, situ_piece, &job);
+}
+
+void situ_f64(double *y, const double *gate, const double *up, double beta,
+              double linear, int64_t n)
+{
+    struct situ_job_f64 job = {y, gate, up, beta, linear, DTYPE_F64};
+
+    threads_for(n, GRAIN, situ_piece_f64, &job);
+}

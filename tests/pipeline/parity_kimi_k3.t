@@ -1,0 +1,36 @@
+#!/bin/sh
+# Kimi-K3 against recordings of mlx-lm 0.32.2, and of a torch pass with the
+# rounding points of its remote code (data/families/README.md): f32 and f64
+# within 1e-5 of the f32 pass; bf16 within 0.4 % of that pass, 2.5 % of mlx-lm's.
+. tests/support/tap.sh
+. tests/support/parity.sh
+A=$SHARED/data/families/kimi-k3-a
+[ -d "$A" ] || skip_all "no kimi-k3-a"
+
+pass f32 f32 parity-f32.json
+pass f64 f64 parity-f32.json
+pass ledger bf16 parity-ledger.json
+pass bf16 bf16 parity.json
+pass floor f32 parity.json
+for record in 0 1; do
+    for p in f32 f64; do
+        holds $p records.$record.relativeError 'v <= 1e-5' \
+            "record $record within 1e-5 of upstream's f32 pass"
+    done
+    holds ledger records.$record.relativeError 'v <= 0.004' \
+        "record $record within 0.4 % of the same rounding points"
+    holds bf16 records.$record.relativeError 'v <= 0.025' \
+        "record $record within 2.5 % of mlx-lm's bf16 pass"
+done
+holds ledger records.0.equalPositions 'v >= 62' \
+    "of record 0 all positions but one equal in every bit"
+holds floor records.0.relativeError 'v >= 0.0235 && v < 0.0245' "2.4 %"
+holds floor records.1.relativeError 'v >= 0.0165 && v < 0.0175' "1.7 %"
+
+for option in "--threads 1" "--kernel plain"; do
+    # shellcheck disable=SC2086
+    pass divided bf16 parity.json $option
+    same_states bf16 divided "$option changes no bit"
+    rm -r "$T/divided"
+done
+done_testing
