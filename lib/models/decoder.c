@@ -3,6 +3,7 @@
 
 #include "base/bug.h"
 #include "models/eager_ops.h"
+#include "models/moe.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -129,6 +130,15 @@ int decoder_tap(const struct decoder_pass *p, int64_t layer, const char *name,
     char stage[96];
 
     return tap_all(p, layer_stage(stage, layer, name), x, err);
+}
+
+int decoder_tap_routed(const struct decoder_pass *p, int64_t layer,
+                       const struct routed *r, struct err *err)
+{
+    return decoder_tap(p, layer, "experts", &r->chosen_ids, err) ||
+                   decoder_tap(p, layer, "margin", &r->margin, err)
+               ? -1
+               : 0;
 }
 
 int decoder_stages(const struct model *m, const struct forward_options *o,

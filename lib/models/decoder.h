@@ -87,6 +87,18 @@ struct act decoder_unit(struct decoder_pass *p, const struct act *x,
 int decoder_tap(const struct decoder_pass *p, int64_t layer, const char *name,
                 const struct act *x, struct err *err);
 
+/* The stages "experts" and "margin" of a layer: which experts each row took,
+ * and by how much (models/moe.h).  In stages() they are DECODER_ROUTED_STAGES.
+ */
+struct routed;
+int decoder_tap_routed(const struct decoder_pass *p, int64_t layer,
+                       const struct routed *r, struct err *err);
+#define DECODER_ROUTED_STAGES(chosen) \
+    {"experts", chosen, true},        \
+    {                                 \
+        "margin", 1, true             \
+    }
+
 /* Checks embedding, head and whether anything is left over: the last step of a
  * family's open(), after its parts. */
 int decoder_expect(struct decoder *d, struct err *err);

@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct minimax {
     struct decoder decoder;
@@ -254,7 +255,10 @@ static int moe(struct decoder_pass *p, const struct layer *l, int64_t layer,
         op_eager_sigmoid(&rows);
     }
     struct routed routed = op_route(o, &scores, &l->bias, &m->routing);
-    return op_experts(o, x, &routed, &experts, y, err);
+    return decoder_tap_routed(p, layer, &routed, err) ||
+                   op_experts(o, x, &routed, &experts, y, err)
+               ? -1
+               : 0;
 }
 
 /* ---- the layer ---- */
@@ -327,12 +331,18 @@ static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
 static size_t stages(const struct decoder *d, int64_t layer,
                      struct decoder_stage *out)
 {
+    const struct minimax *m = minimax_of(d);
+    const struct decoder_stage all[] = {
+        {"mixer", d->hidden, false},
+        {"router", m->experts, false},
+        DECODER_ROUTED_STAGES(m->routing.chosen),
+        {"mlp", d->hidden, false},
+        {"out", d->hidden, false},
+    };
+
     (void)layer;
-    out[0] = (struct decoder_stage){"mixer", d->hidden, false};
-    out[1] = (struct decoder_stage){"router", minimax_of(d)->experts, false};
-    out[2] = (struct decoder_stage){"mlp", d->hidden, false};
-    out[3] = (struct decoder_stage){"out", d->hidden, false};
-    return 4;
+    memcpy(out, all, sizeof(all));
+    return sizeof(all) / sizeof(all[0]);
 }
 
 static const struct decoder_hooks hooks = {

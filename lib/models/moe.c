@@ -130,6 +130,7 @@ static void weigh(const struct act *scores, int64_t row,
 static struct routed new_routed(struct ops *o, const struct act *scores,
                                 const struct routing *how, int64_t **expert)
 {
+    enum dtype wide = ops_dtype(o->precision, DTYPE_F32);
     /* 8 bytes an index, whatever the workspace's numbers are */
     struct act place = ops_new(o, scores->rows, 2 * how->chosen, scores->dtype);
 
@@ -138,7 +139,14 @@ static struct routed new_routed(struct ops *o, const struct act *scores,
         .chosen = how->chosen,
         .expert = place.data,
         .weight = ops_new(o, scores->rows, how->chosen, scores->dtype),
-        .margin = INFINITY};
+        .chosen_ids = ops_new(o, scores->rows, how->chosen, wide),
+        .margin = ops_new(o, scores->rows, 1, wide)};
+}
+
+static void put_ids(const struct routed *r, int64_t row)
+{
+    for (int64_t i = row * r->chosen; i < (row + 1) * r->chosen; i++)
+        put(&r->chosen_ids, i, (double)r->expert[i]);
 }
 
 struct routed op_route(struct ops *o, const struct act *scores,
@@ -165,8 +173,8 @@ struct routed op_route(struct ops *o, const struct act *scores,
         if (how->groups > how->groups_kept)
             limit_groups(how, n, is_wide, &s);
         topk_torch(s.choice, n, how->chosen, chosen, s.pairs);
-        double margin = margin_of(s.choice, n, chosen, how->chosen);
-        r.margin = margin < r.margin ? margin : r.margin;
+        put(&r.margin, row, margin_of(s.choice, n, chosen, how->chosen));
+        put_ids(&r, row);
         weigh(scores, row, how, chosen, &r.weight);
     }
     free(s.choice);
@@ -183,8 +191,11 @@ struct routed op_route_given(struct ops *o, const struct act *scores,
 
     memcpy(expert, experts,
            (size_t)(scores->rows * how->chosen) * sizeof(*expert));
-    for (int64_t row = 0; row < scores->rows; row++)
+    for (int64_t row = 0; row < scores->rows; row++) {
         weigh(scores, row, how, expert + row * how->chosen, &r.weight);
+        put(&r.margin, row, INFINITY);
+        put_ids(&r, row);
+    }
     return r;
 }
 
@@ -351,6 +362,6 @@ size_t moe_values(const struct experts *e, const struct routing *how,
 
     /* scores, indices and weights; the sum; slots; one expert's rows: a row
      * may choose one expert more than once when the choice is given */
-    return (size_t)(rows * (2 * e->count + 3 * how->chosen + e->in) +
+    return (size_t)(rows * (2 * e->count + 4 * how->chosen + 1 + e->in) +
                     block * how->chosen * (3 * e->in + 3 * e->width));
 }

@@ -30,8 +30,10 @@ struct routed {
     int64_t chosen;
     const int64_t *expert; /* in the workspace */
     struct act weight;     /* [rows, chosen], of the scores' dtype */
-    double margin; /* the smallest distance from the last chosen score to the
-                      first left out, over all rows */
+    struct act chosen_ids; /* [rows, chosen], the same as numbers */
+    struct act margin;     /* [rows, 1]: from the last chosen score (with bias)
+                              to the first left out; infinite when given or all
+                              are chosen; f32 in every rounding precision */
 };
 
 /*

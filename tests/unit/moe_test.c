@@ -52,7 +52,7 @@ static void test_bias(void)
     /* chosen by 0.5, 1.25, 0.125, -0.25; weighed by 0.5 and 0.25 */
     ok(routes(&r, 0, (int64_t[]){0, 1}, (float[]){0.5f / 0.75f, 0.25f / 0.75f}),
        "the bias is in the choice, not in the weights");
-    ok(r.margin == 0.375, "the margin: 0.5 against 0.125");
+    ok(act_f(&r.margin)[0] == 0.375f, "the margin: 0.5 against 0.125");
     how.is_normalised = false;
     how.scale = 4;
     r = op_route(&ops, &scores, NULL, &how);
