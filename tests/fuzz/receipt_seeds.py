@@ -1,0 +1,21 @@
+"""Seeds: receipts and listings of every form."""
+import os
+import sys
+
+out = sys.argv[1]
+os.makedirs(out, exist_ok=True)
+A, B = "a" * 40, "b" * 64
+SEEDS = {
+    "receipt": '{"format": "assay-receipt-1", "strength": "listing", "upstream": {"repository": "o/n", "revision": "%s"}, '
+               '"trees": [{"path": "d", "id": "%s"}], "files": [{"path": "d/x", "size": 3, "sha256": "%s", "git_blob": "%s", "mode": "100644"}]}' % (A, A, B, A),
+    "tree": '[{"type": "directory", "oid": "%s", "path": "d"}, {"type": "file", "oid": "%s", "size": 3, "path": "d/x", '
+            '"lfs": {"oid": "%s", "size": 3, "pointerSize": 130}}]' % (A, A, B),
+    "info": '{"sha": "%s", "siblings": [{"rfilename": "x", "blobId": "%s", "size": 3, "lfs": {"sha256": "%s", "size": 3}}]}' % (A, A, B),
+    "cache": '{"format_version": 1, "files": {"x": {"size": 3, "blob_id": "%s", "lfs_sha256": "%s", "lfs_size": 3}}}' % (A, B),
+    "lstree": '040000 tree %s       -\td\n100644 blob %s       3\t"d/\\303\\244"\n100755 blob %s 4\tz\n' % (A, A, A),
+}
+for name, text in SEEDS.items():
+    with open("%s/%s" % (out, name), "w") as f:
+        f.write(text)
+with open("fixtures/tiny/receipt.json") as f, open(out + "/tiny", "w") as g:
+    g.write(f.read())
