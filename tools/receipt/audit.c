@@ -671,6 +671,39 @@ static void check_cases_of(struct audit *a, const char *folder)
     free(prefix);
 }
 
+static bool is_declared_image(const struct audit *a, const char *below)
+{
+    for (size_t i = 0; i < a->cases.count; i++)
+        for (size_t k = 0; k < a->cases.cases[i].image_count; k++)
+            if (strcmp(a->cases.cases[i].images[k].file, below) == 0)
+                return true;
+    return false;
+}
+
+/* Files that no claim would look at: beside the stages, among the frozen. */
+static void check_strays(struct audit *a)
+{
+    static const char *const known[] = {
+        "executables.json", "verdict.intoto.json", "inputs/cases.json",
+        "inputs/protocol.json", "inputs/gates.json"};
+    static const char *const folders[] = {
+        "source/",    "export/",      "forward/", "candidate/",
+        "reference/", "adjudicator/", "compare/"};
+
+    for (size_t i = 0; i < a->files.count; i++) {
+        const char *below = a->files.items[i].path + strlen("data/");
+        bool is_known = strncmp(below, "inputs/", 7) == 0 &&
+                        is_declared_image(a, below + 7);
+
+        for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+            is_known |= strcmp(below, known[k]) == 0;
+        for (size_t k = 0; k < sizeof(folders) / sizeof(folders[0]); k++)
+            is_known |= strncmp(below, folders[k], strlen(folders[k])) == 0;
+        if (!is_known)
+            fault(a, "%s: of no stage", below);
+    }
+}
+
 static void check_coverage(struct audit *a)
 {
     char *path = path_join(a->data, "inputs/cases.json");
@@ -690,6 +723,7 @@ static void check_coverage(struct audit *a)
             fault(a, "%s: missing", verdict);
         free(verdict);
     }
+    check_strays(a);
     if (a->has_cases) {
         check_cases_of(a, "export");
         if (has_folder(a, "adjudicator"))
