@@ -6,6 +6,7 @@
 #include "models/bonsai.h"
 #include "models/kimi_k25.h"
 #include "models/kimi_k3.h"
+#include "models/llama.h"
 #include "models/minimax_m2.h"
 #include "json/json.h"
 
@@ -15,7 +16,7 @@
 static const struct model_family *const families[] = {
     &bonsai_family,      &minimax_m2_family,  &kimi_k25_family,
     &kimi_k2_family,     &deepseek_v3_family, &kimi_k3_family,
-    &kimi_linear_family,
+    &kimi_linear_family, &llama_family,       &qwen3_family,
 };
 
 int64_t regime_call_rows(const struct regime *regime, const struct sequence *s,

@@ -60,6 +60,34 @@ static int read_yarn(struct rotary *r, const struct section *s,
     return 0;
 }
 
+static int read_linear(struct rotary *r, const struct section *s,
+                       struct err *err)
+{
+    r->type = ROTARY_LINEAR;
+    if (config_real(s, "factor", NAN, &r->factor, err))
+        return -1;
+    if (!(r->factor > 0))
+        return config_refuse(s, "factor", err, "is not above 0");
+    return 0;
+}
+
+static int read_llama3(struct rotary *r, const struct section *s,
+                       double max_position, struct err *err)
+{
+    if (read_linear(r, s, err) ||
+        config_real(s, "original_max_position_embeddings", max_position,
+                    &r->original, err) ||
+        config_real(s, "low_freq_factor", NAN, &r->low_freq, err) ||
+        config_real(s, "high_freq_factor", NAN, &r->high_freq, err))
+        return -1;
+    r->type = ROTARY_LLAMA3;
+    if (!(r->original >= 1) || !(r->low_freq > 0) ||
+        !(r->high_freq > r->low_freq))
+        return config_refuse(s, "high_freq_factor", err,
+                             "and its kin are out of range");
+    return 0;
+}
+
 int rotary_read(struct rotary *r, const struct section *s, double theta,
                 double max_position, struct err *err)
 {
@@ -86,10 +114,14 @@ int rotary_read(struct rotary *r, const struct section *s, double theta,
         return config_refuse(s, "rope_theta", err, "is out of range");
     if (strcmp(type, "yarn") == 0)
         return read_yarn(r, inner, max_position, err);
+    if (strcmp(type, "linear") == 0)
+        return read_linear(r, inner, err);
+    if (strcmp(type, "llama3") == 0)
+        return read_llama3(r, inner, max_position, err);
     if (strcmp(type, "default") != 0)
         return config_refuse(inner, "rope_type", err,
-                             "is '%.40s', only 'default' and 'yarn' are "
-                             "supported",
+                             "is '%.40s', only 'default', 'linear', 'llama3' "
+                             "and 'yarn' are supported",
                              type);
     return 0;
 }
@@ -124,13 +156,48 @@ static struct ramp yarn_ramp(const struct rotary *r)
     return ramp;
 }
 
+/* Upstream divides a number by a tensor as the number times 1 / tensor. */
+static float llama3_frequency(const struct rotary *r, float f)
+{
+    float original = (float)r->original, factor = (float)r->factor;
+    float low = (float)(r->original / r->low_freq);
+    float high = (float)(r->original / r->high_freq);
+    float wave = 1.0f / f * (float)(2 * PI);
+
+    if (wave > low)
+        return f / factor;
+    if (wave < high)
+        return f;
+    float smooth = (1.0f / wave * original - (float)r->low_freq) /
+                   (float)(r->high_freq - r->low_freq);
+    return (1.0f - smooth) * f / factor + smooth * f;
+}
+
+static double llama3_frequency_f64(const struct rotary *r, double f)
+{
+    double wave = 2 * PI / f;
+
+    if (wave > r->original / r->low_freq)
+        return f / r->factor;
+    if (wave < r->original / r->high_freq)
+        return f;
+    double smooth =
+        (r->original / wave - r->low_freq) / (r->high_freq - r->low_freq);
+    return (1 - smooth) * f / r->factor + smooth * f;
+}
+
 void rotary_frequencies(const struct rotary *r, float *f)
 {
     struct ramp ramp;
 
     rope_inv_freq(f, r->dims, r->theta);
-    if (r->type == ROTARY_DEFAULT)
+    if (r->type != ROTARY_YARN) {
+        for (int64_t i = 0; i < r->dims / 2; i++)
+            f[i] = r->type == ROTARY_LINEAR   ? f[i] / (float)r->factor
+                   : r->type == ROTARY_LLAMA3 ? llama3_frequency(r, f[i])
+                                              : f[i];
         return;
+    }
     ramp = yarn_ramp(r);
     for (int64_t i = 0; i < r->dims / 2; i++) {
         float exponent = (float)(2 * i) / (float)r->dims;
@@ -148,8 +215,13 @@ void rotary_frequencies_f64(const struct rotary *r, double *f)
     struct ramp ramp;
 
     rope_inv_freq_f64(f, r->dims, r->theta);
-    if (r->type == ROTARY_DEFAULT)
+    if (r->type != ROTARY_YARN) {
+        for (int64_t i = 0; i < r->dims / 2; i++)
+            f[i] = r->type == ROTARY_LINEAR   ? f[i] / r->factor
+                   : r->type == ROTARY_LLAMA3 ? llama3_frequency_f64(r, f[i])
+                                              : f[i];
         return;
+    }
     ramp = yarn_ramp(r);
     for (int64_t i = 0; i < r->dims / 2; i++) {
         double at = ((double)i - ramp.low) / (ramp.high - ramp.low);

@@ -11,17 +11,28 @@
 /*
  * Rotary embeddings as config.json describes them (minimax-m2.md 2.2): the
  * object `rope_scaling`, else `rope_parameters`; theta and
- * partial_rotary_factor inside it win over those beside it.
+ * partial_rotary_factor inside it win over those beside it.  linear divides
+ * every frequency by the factor; llama3 divides those of long waves, and goes
+ * from one to the other between original / low_freq and original / high_freq
+ * positions.
  */
-enum rotary_type { ROTARY_DEFAULT, ROTARY_YARN };
+enum rotary_type {
+    ROTARY_DEFAULT,
+    ROTARY_LINEAR,
+    ROTARY_LLAMA3,
+    ROTARY_YARN,
+};
 
 struct rotary {
     enum rotary_type type;
     int64_t dims; /* columns rotated; the family sets it */
     double theta;
-    double partial; /* partial_rotary_factor, NaN when nowhere given */
+    double partial;  /* partial_rotary_factor, NaN when nowhere given */
+    double factor;   /* of linear, llama3 and yarn */
+    double original; /* of llama3 and yarn: positions */
+    double low_freq, high_freq; /* llama3 */
     /* yarn (kimi-k2.5.md 5) */
-    double factor, original, beta_fast, beta_slow;
+    double beta_fast, beta_slow;
     double mscale, mscale_all_dim; /* 0: absent */
     double attention_factor;       /* of the tables; 1 when not yarn */
     bool is_truncated;

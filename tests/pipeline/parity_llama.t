@@ -1,0 +1,71 @@
+#!/bin/sh
+# Llama (llama3 and linear frequencies, tied and own head) and dense Qwen3 against
+# tiny checkpoints of pipelines/reference/text/tiny.py, torch 2.13.0+cpu and
+# transformers 5.24.0: f32 and f64 within 1e-5 of its f32 pass, bf16 equal to its
+# bf16 pass in every bit.
+. tests/support/tap.sh
+
+pass() { # NAME MODEL PRECISION INPUT OPTION...
+    name=$1 model=$2 precision=$3 input=$4
+    shift 4
+    runs 0 "$name: the pass runs" "$(bin forward)" --model "$model" \
+        --parity "$input" --precision "$precision" "$@" --out "$T/$name"
+    runs 0 "$name: it is compared" "$(bin compare)" --parity "$input" \
+        --text "$T/$name"
+    cp "$T/out" "$T/$name.text"
+}
+holds() { # NAME KEY AWK-CONDITION-ON-v SENTENCE
+    awk -v key="$2:" '$1 == key {v = $2; ok = ('"$3"')} END {exit !ok}' \
+        "$T/$1.text"
+    ok $? "$1: $4"
+}
+
+for m in llama3 llama-linear qwen3; do
+    F=fixtures/text/$m
+    for p in f32 f64; do
+        pass $m-$p $F $p $F/parity-f32.json
+        holds $m-$p overall.relativeError 'v <= 1e-5' "within 1e-5 of f32"
+    done
+    pass $m-bf16 $F bf16 $F/parity.json
+    holds $m-bf16 overall.equalPositions 'v == 48' "every position in every bit"
+    holds $m-bf16 overall.relativeError 'v == 0' "no error at all"
+    pass $m-floor $F f32 $F/parity.json
+    holds $m-floor overall.relativeError 'v > 0.001' "bf16 rounds more than f32"
+done
+
+# What config.json says reaches the states: other values, other states.
+edited() { # NAME FROM TO MODEL
+    mkdir "$T/$1-pack"
+    cp "fixtures/text/$4/model.safetensors" "$T/$1-pack"
+    sed "s/$2/$3/" "fixtures/text/$4/config.json" >"$T/$1-pack/config.json"
+    ! cmp -s "fixtures/text/$4/config.json" "$T/$1-pack/config.json"
+    ok $? "$1: the configuration is another"
+}
+seen() { # NAME FROM TO MODEL
+    edited "$@"
+    pass "$1" "$T/$1-pack" f32 "fixtures/text/$4/parity-f32.json"
+    holds "$1" overall.relativeError 'v > 1e-4' "is seen"
+}
+seen low '"low_freq_factor": 1.0' '"low_freq_factor": 2.0' llama3
+seen high '"high_freq_factor": 4.0' '"high_freq_factor": 3.0' llama3
+seen factor '"factor": 8.0' '"factor": 4.0' llama3
+seen linear '"factor": 3.0' '"factor": 1.0' llama-linear
+seen theta '"rope_theta": 1000000.0' '"rope_theta": 10000.0' qwen3
+seen eps '"rms_norm_eps": 1e-05' '"rms_norm_eps": 1e-02' qwen3
+
+# Refused by name: what is not computed here.
+refused() { # STATUS NAME FROM TO MODEL KEY
+    status=$1 key=$6
+    shift
+    edited "$1" "$2" "$3" "$4"
+    runs "$status" "$1: refused" "$(bin forward)" --model "$T/$1-pack" \
+        --parity "fixtures/text/$4/parity-f32.json" --out "$T/$1"
+    grep -q "[.']$key'" "$T/err"
+    ok $? "$1: the line names $key"
+}
+refused 4 bias '"attention_bias": false' '"attention_bias": true' llama3 attention_bias
+refused 4 dynamic '"rope_type": "linear"' '"rope_type": "dynamic"' llama-linear rope_type
+refused 4 sliding '"full_attention"' '"sliding_attention"' qwen3 layer_types
+refused 4 unknown '"mlp_bias": false' '"logit_scale": 2.0' llama3 logit_scale
+refused 4 ranges '"high_freq_factor": 4.0' '"high_freq_factor": 0.5' llama3 high_freq_factor
+done_testing
