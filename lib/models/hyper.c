@@ -182,6 +182,30 @@ void op_hyper_head(struct ops *o, const struct hyper *h,
     ops_release(o, mark);
 }
 
+void op_hyper_mean(struct ops *o, const struct hyper *h, const struct act *x,
+                   const struct act *y)
+{
+    size_t mark = ops_mark(o);
+    struct act ones =
+        ops_new(o, x->rows, h->streams, ops_dtype(o->precision, DTYPE_F32));
+
+    for (int64_t i = 0; i < ones.rows * ones.cols; i++) {
+        if (act_is_wide(&ones))
+            act_d(&ones)[i] = 1;
+        else
+            act_f(&ones)[i] = 1;
+    }
+    collapse(h, x, &ones, y);
+    for (int64_t i = 0; i < y->rows * y->cols; i++) {
+        if (act_is_wide(y))
+            act_d(y)[i] /= (double)h->streams;
+        else
+            act_f(y)[i] /= (float)h->streams;
+    }
+    op_round(y);
+    ops_release(o, mark);
+}
+
 int64_t hyper_site_values(const struct hyper *h)
 {
     return h->hidden + h->streams + h->streams * h->streams;

@@ -75,6 +75,11 @@ void op_hyper_head(struct ops *o, const struct hyper *h,
                    const struct hyper_weights *w, const struct act *x,
                    const struct act *y);
 
+/* The mean of the streams into y: how GLM-5-Next ends.  Sum and quotient are
+ * rounded. */
+void op_hyper_mean(struct ops *o, const struct hyper *h, const struct act *x,
+                   const struct act *y);
+
 /* Numbers a row: of a site, and of what op_hyper() or op_hyper_head() needs
  * while it runs. */
 int64_t hyper_site_values(const struct hyper *h);

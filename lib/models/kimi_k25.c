@@ -63,8 +63,8 @@ static int read_rotary(struct kimi *m, const struct section *s, struct err *err)
     if (!isnan(r->partial) && r->partial != 1)
         return config_refuse(s, "partial_rotary_factor", err,
                              "is not 1: not supported");
-    if (m->mla.rope % 2)
-        return config_refuse(s, "qk_rope_head_dim", err, "is odd");
+    if (m->mla.rope % 2 || m->mla.rope == 0)
+        return config_refuse(s, "qk_rope_head_dim", err, "is odd or 0");
     r->dims = m->mla.rope;
     m->mla.rotary = r;
     m->mla.pairs = is_adjacent ? ROTARY_ADJACENT : ROTARY_HALVES;

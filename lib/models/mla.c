@@ -21,7 +21,7 @@ int mla_read(struct mla *m, const struct section *s, struct err *err)
         config_count(s, "q_lora_rank", m->q_rank, &m->q_rank, err) ||
         config_count(s, "kv_lora_rank", m->kv_rank, &m->kv_rank, err) ||
         config_count(s, "qk_nope_head_dim", m->nope, &m->nope, err) ||
-        config_count(s, "qk_rope_head_dim", m->rope, &m->rope, err) ||
+        config_amount(s, "qk_rope_head_dim", m->rope, &m->rope, err) ||
         config_count(s, "v_head_dim", m->value, &m->value, err))
         return -1;
     if (kv_heads != m->heads)
@@ -143,18 +143,19 @@ enum sdpa_kind mla_sdpa(const struct mla *m, bool is_flash_exact)
     return is_flash_exact ? SDPA_FLASH_EXACT : SDPA_FLASH;
 }
 
-struct act op_mla(struct ops *o, const struct mla *m,
-                  const struct mla_weights *w, const struct act *x,
-                  const int64_t *positions, enum sdpa_kind kind)
+struct act op_mla_attend(struct ops *o, const struct mla *m,
+                         const struct mla_weights *w, const struct act *x,
+                         const struct mla_heads *heads,
+                         const unsigned char *visible, enum sdpa_kind kind)
 {
     struct sdpa how = {.kind = kind,
                        .heads = m->heads,
                        .kv_heads = m->heads,
                        .key_dim = key_dim(m),
                        .value_dim = m->value,
-                       .scale = m->scale};
-    struct mla_heads heads = op_mla_heads(o, m, w, x, positions);
-    struct act seen = op_sdpa(o, &heads.q, &heads.k, &heads.v, &how);
+                       .scale = m->scale,
+                       .visible = visible};
+    struct act seen = op_sdpa(o, &heads->q, &heads->k, &heads->v, &how);
 
     if (m->is_gated) {
         struct act gate = op_dense(o, x, &w->gate, NULL);
@@ -163,6 +164,15 @@ struct act op_mla(struct ops *o, const struct mla *m,
         seen = op_mul(o, &seen, &gate);
     }
     return op_dense(o, &seen, &w->o, bias_of(m, &w->o_bias));
+}
+
+struct act op_mla(struct ops *o, const struct mla *m,
+                  const struct mla_weights *w, const struct act *x,
+                  const int64_t *positions, enum sdpa_kind kind)
+{
+    struct mla_heads heads = op_mla_heads(o, m, w, x, positions);
+
+    return op_mla_attend(o, m, w, x, &heads, NULL, kind);
 }
 
 int64_t mla_row_values(const struct mla *m)

@@ -41,8 +41,8 @@ struct mla_weights {
 };
 
 /* hidden, heads and what config.json says of the ranks and columns; the values
- * that are there already are the fallbacks. scale becomes 1 / sqrt(nope + rope)
- * and latent_eps 1e-6. */
+ * that are there already are the fallbacks.  rope may be 0.  scale becomes 1 /
+ * sqrt(nope + rope) and latent_eps 1e-6. */
 int mla_read(struct mla *m, const struct section *s, struct err *err);
 
 /* Adds the tensors PREFIX.q_a_proj.weight and so on. */
@@ -56,6 +56,13 @@ struct mla_heads {
 struct mla_heads op_mla_heads(struct ops *o, const struct mla *m,
                               const struct mla_weights *w, const struct act *x,
                               const int64_t *positions);
+
+/* o of attention over what each row sees ([rows, rows] as in kernels/sdpa.h;
+ * NULL: causal); x for the gate. */
+struct act op_mla_attend(struct ops *o, const struct mla *m,
+                         const struct mla_weights *w, const struct act *x,
+                         const struct mla_heads *heads,
+                         const unsigned char *visible, enum sdpa_kind kind);
 
 /* The whole: causal attention of one sequence. */
 struct act op_mla(struct ops *o, const struct mla *m,

@@ -254,6 +254,36 @@ struct act expert_swiglu(struct ops *o, const struct act *gate,
     return op_swiglu(o, gate, up);
 }
 
+static void clamp(const struct act *x, double low, double high)
+{
+    const float low_f = round_to(x->dtype, (float)low);
+    const float high_f = round_to(x->dtype, (float)high);
+
+    for (int64_t i = 0; i < x->rows * x->cols; i++) {
+        if (act_is_wide(x)) {
+            double v = act_d(x)[i];
+
+            act_d(x)[i] = v > high ? high : v < low ? low : v;
+        } else {
+            float v = act_f(x)[i];
+
+            act_f(x)[i] = v > high_f ? high_f : v < low_f ? low_f : v;
+        }
+    }
+}
+
+struct act expert_swiglu_limited(struct ops *o, const struct act *gate,
+                                 const struct act *up, const void *ctx)
+{
+    const double limit = *(const double *)ctx;
+
+    if (!isnan(limit)) {
+        clamp(gate, -INFINITY, limit);
+        clamp(up, -limit, limit);
+    }
+    return op_swiglu(o, gate, up);
+}
+
 struct act op_expert(struct ops *o, const struct act *x, const struct expert *w,
                      const struct experts *e)
 {

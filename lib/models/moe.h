@@ -96,4 +96,9 @@ struct act op_expert(struct ops *o, const struct act *x, const struct expert *w,
 /* op_swiglu() as a unit. */
 struct act expert_swiglu(struct ops *o, const struct act *gate,
                          const struct act *up, const void *ctx);
+
+/* The same of gate at most, and up from minus to plus, the limit: a double that
+ * ctx points to, rounded to their dtype; NaN: none.  Both are changed. */
+struct act expert_swiglu_limited(struct ops *o, const struct act *gate,
+                                 const struct act *up, const void *ctx);
 #endif
