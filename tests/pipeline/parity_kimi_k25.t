@@ -25,6 +25,10 @@ pass floor f32 parity.json
 holds floor records.0.relativeError 'v >= 0.0185 && v < 0.0200' "1.95 %, the README says 1.9"
 holds floor records.1.relativeError 'v >= 0.0175 && v < 0.0185' "1.8 %"
 
-divided bf16 bf16 parity.json
-divided f32 f32 parity-f32.json
+for option in "--threads 1" "--kernel plain"; do
+    # shellcheck disable=SC2086
+    pass divided bf16 parity.json $option
+    same_states bf16 divided "$option changes no bit"
+    rm -r "$T/divided"
+done
 done_testing

@@ -1,0 +1,702 @@
+/*
+ * GLM-5-Next's text model (glm-5-next.md): a residual of four streams, no
+ * positions at all.
+ *
+ *     h = streams of h with attention(norm(a mean of them))
+ *     h = streams of h with ffn(norm(a mean of them))
+ *
+ * Attention is Kimi Delta Attention in three layers of four, latent attention
+ * over the tokens that an indexer of pools selects in the fourth; the ffn is
+ * dense in the first layers, then sigmoid routing and a shared expert, with
+ * limits on gate and up everywhere.
+ */
+#include "models/glm5_next.h"
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "models/decoder.h"
+#include "models/eager_ops.h"
+#include "models/hyper.h"
+#include "models/kda.h"
+#include "models/mla.h"
+#include "models/moe.h"
+#include "models/pool_indexer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kind {
+    bool is_linear, is_sparse; /* its attention, its ffn */
+};
+
+struct glm {
+    struct decoder decoder;
+    struct kind *kinds; /* of the layers */
+    struct hyper hyper;
+    struct kda kda;
+    struct mla mla;
+    struct pool_indexer indexer;
+    struct routing routing;
+    int64_t dense_width;                  /* the first layers' ffn */
+    int64_t experts, width, shared_width; /* the others' */
+    double eps, limit;
+    struct checkpoint_names names;
+};
+
+struct layer {
+    struct hyper_weights attention_streams, ffn_streams;
+    struct param input_norm, post_norm, bias;
+    struct kda_weights linear;
+    struct mla_weights latent;
+    struct pool_indexer_weights indexer;
+    struct dense_weight router;
+    struct expert ffn; /* dense, or the shared expert */
+};
+
+static const struct glm *glm_of(const struct decoder *d)
+{
+    return (const struct glm *)d;
+}
+
+/* ---- config.json (2) ---- */
+
+/* A list of one text a layer, or NULL when there is none. */
+static int read_list(const struct section *s, const char *key, int64_t layers,
+                     const json_t **out, struct err *err)
+{
+    const json_t *list = config_value(s, key);
+
+    *out = json_is_null(list) ? NULL : list;
+    if (!*out)
+        return 0;
+    if (!json_is_array(list) || json_array_size(list) != (size_t)layers)
+        return config_refuse(s, key, err, "is not a list of %lld layers",
+                             (long long)layers);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!json_is_string(json_array_get(list, i)))
+            return config_refuse(s, key, err, "is not a list of texts");
+    return 0;
+}
+
+static const char *text_at(const json_t *list, int64_t i)
+{
+    return json_string_value(json_array_get(list, (size_t)i));
+}
+
+static bool is_one_of(const char *text, const char *const *names)
+{
+    while (*names && strcmp(text, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
+static int read_kinds(struct glm *m, const struct section *s, struct err *err)
+{
+    static const char *const sparse_names[] = {"full_attention",
+                                               "deepseek_sparse_attention",
+                                               "indexed_attention", NULL};
+    int64_t layers = m->decoder.layers, dense;
+    const json_t *attention, *ffn;
+
+    if (read_list(s, "layer_types", layers, &attention, err) ||
+        read_list(s, "mlp_layer_types", layers, &ffn, err))
+        return -1;
+    m->kinds = xcalloc((size_t)layers, sizeof(*m->kinds));
+    for (int64_t i = 0; i < layers; i++) {
+        struct kind *k = &m->kinds[i];
+        const char *type;
+
+        *k = (struct kind){i % 4 != 3, i >= 3};
+        if (attention) {
+            type = text_at(attention, i);
+            k->is_linear = strcmp(type, "linear_attention") == 0;
+            if (!k->is_linear && !is_one_of(type, sparse_names))
+                return config_refuse(s, "layer_types", err,
+                                     "holds '%s': not supported", type);
+        }
+        if (ffn) {
+            type = text_at(ffn, i);
+            k->is_sparse = strcmp(type, "sparse") == 0;
+            if (!k->is_sparse && strcmp(type, "dense") != 0)
+                return config_refuse(s, "mlp_layer_types", err,
+                                     "holds '%s': not supported", type);
+        }
+    }
+    if (!config_has(s, "first_k_dense_replace"))
+        return 0;
+    if (config_amount(s, "first_k_dense_replace", 0, &dense, err))
+        return -1;
+    for (int64_t i = 0; i < layers; i++)
+        if (m->kinds[i].is_sparse != (i >= dense))
+            return config_refuse(s, "first_k_dense_replace", err,
+                                 "contradicts the types of the layers");
+    return 0;
+}
+
+/* Every layer of sparse attention must have an indexer of its own. */
+static int read_indexers(struct glm *m, const struct section *s,
+                         struct err *err)
+{
+    const json_t *types, *pattern = config_value(s, "index_topk_pattern");
+    int64_t every, skip;
+
+    if (read_list(s, "indexer_types", m->decoder.layers, &types, err) ||
+        config_amount(s, "index_topk_freq", 1, &every, err) ||
+        config_amount(s, "index_skip_topk_offset", 2, &skip, err))
+        return -1;
+    if (json_is_array(pattern) &&
+        read_list(s, "index_topk_pattern", m->decoder.layers, &pattern, err))
+        return -1;
+    if (json_is_string(pattern) &&
+        json_string_length(pattern) != (size_t)m->decoder.layers)
+        return config_refuse(s, "index_topk_pattern", err,
+                             "is not as long as there are layers");
+    for (int64_t i = 0; i < m->decoder.layers; i++) {
+        int64_t past = i - skip + 1 > 0 ? i - skip + 1 : 0;
+        bool is_full = every <= 1 || past % every == 0;
+
+        if (types)
+            is_full = strcmp(text_at(types, i), "full") == 0;
+        else if (json_is_array(pattern))
+            is_full = text_at(pattern, i)[0] == 'F';
+        else if (json_is_string(pattern))
+            is_full = json_string_value(pattern)[i] == 'F';
+        if (!is_full && !m->kinds[i].is_linear)
+            return config_refuse(s, "indexer_types", err,
+                                 "shares an indexer in layer %lld: not "
+                                 "supported",
+                                 (long long)i);
+    }
+    return pool_indexer_read(&m->indexer, s, err);
+}
+
+/* A list of layer numbers, from 0 or from 1, that says which are linear. */
+static int check_numbers(const struct glm *m, const struct section *s,
+                         const char *key, bool is_linear, struct err *err)
+{
+    const json_t *list = config_value(s, key);
+    int64_t layers = m->decoder.layers, want = 0;
+
+    if (!list || json_is_null(list))
+        return 0;
+    for (int64_t i = 0; i < layers; i++)
+        want += m->kinds[i].is_linear == is_linear;
+    for (int64_t base = 0; base < 2; base++) {
+        bool agrees =
+            json_is_array(list) && json_array_size(list) == (size_t)want;
+
+        for (size_t k = 0; agrees && k < json_array_size(list); k++) {
+            int64_t i = json_integer_value(json_array_get(list, k)) - base;
+
+            agrees = i >= 0 && i < layers && m->kinds[i].is_linear == is_linear;
+        }
+        if (agrees)
+            return 0;
+    }
+    return config_refuse(s, key, err, "contradicts layer_types");
+}
+
+static int read_linear(struct glm *m, const struct section *s, struct err *err)
+{
+    struct kda *a = &m->kda;
+    const struct section *over;
+    bool is_safe = true;
+
+    a->is_beta_rounded = a->is_kept = true;
+    if (config_count(s, "linear_num_heads", 64, &a->heads, err) ||
+        config_count(s, "linear_head_dim", 128, &a->dim, err) ||
+        config_count(s, "linear_conv_kernel_dim", 4, &a->taps, err) ||
+        config_real(s, "linear_lower_bound",
+                    config_is_null(s, "linear_lower_bound") ? NAN : -5,
+                    &a->bound, err) ||
+        config_section(s, "linear_attn_config", &over, err))
+        return -1;
+    if (over) {
+        if (config_count(over, "num_heads", a->heads, &a->heads, err) ||
+            config_count(over, "head_dim", a->dim, &a->dim, err) ||
+            config_count(over, "short_conv_kernel_size", a->taps, &a->taps,
+                         err) ||
+            config_real(over, "gate_lower_bound|lower_bound",
+                        config_is_null(over, "gate_lower_bound") ? NAN
+                                                                 : a->bound,
+                        &a->bound, err) ||
+            config_flag(over, "safe_gate", true, &is_safe, err) ||
+            check_numbers(m, over, "kda_layers", true, err) ||
+            check_numbers(m, over, "full_attn_layers", false, err))
+            return -1;
+        if (is_safe && isnan(a->bound))
+            a->bound = -5;
+    }
+    if (a->bound >= 0)
+        return config_refuse(s, "linear_lower_bound", err, "is not below 0");
+    return 0;
+}
+
+static int read_routing(struct glm *m, const struct section *s, struct err *err)
+{
+    struct routing *r = &m->routing;
+    int64_t shared;
+
+    r->eps = 1e-20;
+    if (config_count(s, "n_routed_experts|num_local_experts", 288, &m->experts,
+                     err) ||
+        config_count(s, "moe_intermediate_size", 2048, &m->width, err) ||
+        config_count(s, "n_shared_experts", 1, &shared, err) ||
+        config_count(s, "num_experts_per_tok", 8, &r->chosen, err) ||
+        config_count(s, "n_group", 1, &r->groups, err) ||
+        config_count(s, "topk_group", 1, &r->groups_kept, err) ||
+        config_flag(s, "norm_topk_prob", true, &r->is_normalised, err) ||
+        config_real(s, "routed_scaling_factor", 2.5, &r->scale, err) ||
+        config_expect_text(s, "scoring_func", "sigmoid", err) ||
+        config_expect_text(s, "topk_method", "noaux_tc", err))
+        return -1;
+    m->shared_width = shared * m->width;
+    if (r->groups_kept > r->groups || m->experts % r->groups ||
+        (r->groups > 1 && m->experts / r->groups < 2))
+        return config_refuse(s, "n_group", err,
+                             "does not divide the experts into groups of two "
+                             "or more, or is less than topk_group");
+    if (r->chosen > m->experts / r->groups * r->groups_kept)
+        return config_refuse(s, "num_experts_per_tok", err,
+                             "is more than the experts of the groups kept");
+    return 0;
+}
+
+static int read_attention(struct glm *m, const struct section *s,
+                          struct err *err)
+{
+    struct mla *a = &m->mla;
+
+    *a = (struct mla){.hidden = m->decoder.hidden,
+                      .heads = 64,
+                      .q_rank = 1536,
+                      .kv_rank = 512,
+                      .nope = 256,
+                      .value = 256};
+    if (config_is_null(s, "q_lora_rank"))
+        return config_refuse(s, "q_lora_rank", err, "is null: not supported");
+    if (config_flag(s, "attention_bias", false, &a->has_bias, err) ||
+        mla_read(a, s, err) || read_kinds(m, s, err))
+        return -1;
+    if (a->rope != 0)
+        return config_refuse(s, "qk_rope_head_dim", err,
+                             "is not 0: not supported");
+    a->latent_eps = m->eps;
+    m->indexer.hidden = m->kda.hidden = a->hidden;
+    m->indexer.latent = a->q_rank;
+    m->kda.eps = m->eps;
+    return read_indexers(m, s, err) || read_linear(m, s, err) ? -1 : 0;
+}
+
+static int read_text(struct glm *m, const struct section *s, struct err *err)
+{
+    static const char *const unused[] = {"ep_size",
+                                         "head_dim",
+                                         "indexer_rope_interleave",
+                                         "max_position_embeddings",
+                                         "moe_layer_freq",
+                                         "moe_router_dtype",
+                                         "num_nextn_predict_layers",
+                                         "output_router_logits",
+                                         "pretraining_tp",
+                                         "qk_head_dim",
+                                         "quantization_config",
+                                         "rope_parameters",
+                                         "rope_scaling",
+                                         "rope_theta",
+                                         "router_aux_loss_coef",
+                                         NULL};
+    struct decoder *d = &m->decoder;
+
+    if (config_count(s, "vocab_size", 154880, &d->vocab, err) ||
+        config_count(s, "hidden_size", 4096, &d->hidden, err) ||
+        config_count(s, "intermediate_size", 12288, &m->dense_width, err) ||
+        config_count(s, "num_hidden_layers", 45, &d->layers, err) ||
+        config_real(s, "rms_norm_eps", 1e-5, &m->eps, err) ||
+        config_real(s, "swiglu_limit",
+                    config_is_null(s, "swiglu_limit") ? NAN : 10, &m->limit,
+                    err) ||
+        config_flag(s, "tie_word_embeddings", false, &d->is_tied, err) ||
+        config_expect_text(s, "hidden_act", "silu", err) ||
+        config_expect_flag(s, "mhc", true, err) ||
+        config_expect_flag(s, "mla_use_nope", true, err) ||
+        config_expect_flag(s, "index_kpool_compress", true, err) ||
+        hyper_read(&m->hyper, s, d->hidden, m->eps, err) ||
+        read_attention(m, s, err) || read_routing(m, s, err))
+        return -1;
+    d->width = m->hyper.streams * d->hidden;
+    config_ignore_common(s);
+    config_ignore(s, unused);
+    return 0;
+}
+
+static int read_config(struct glm *m, struct err *err)
+{
+    /* of images, which no position here holds */
+    static const char *const unused[] = {
+        "image_end_token_id",  "image_start_token_id", "image_token_id",
+        "quantization_config", "video_end_token_id",   "video_start_token_id",
+        "video_token_id",      "vision_config",        NULL};
+    const struct section *root = config_root(m->decoder.config), *text;
+    struct decoder *d = &m->decoder;
+
+    if (config_section(root, "text_config", &text, err) ||
+        read_text(m, text ? text : root, err))
+        return -1;
+    if (text &&
+        config_flag(root, "tie_word_embeddings", d->is_tied, &d->is_tied, err))
+        return -1;
+    config_ignore_common(root);
+    config_ignore(root, unused);
+    return config_finish(d->config, err);
+}
+
+/* ---- tensors (3) ---- */
+
+static const struct rename renames[] = {
+    {"^model.language_model.", "model."},
+    {"^language_model.model.", "model."},
+    {"^language_model.lm_head.", "lm_head."},
+    {".hc_attn_", ".attn_hc."},
+    {".hc_ffn_", ".ffn_hc."},
+    {".self_attn.forget_gate.", ".self_attn."},
+    {NULL, NULL},
+};
+static const char *const ignored[] = {"model.visual.*", "visual.*",
+                                      "*.shared_head.*", NULL};
+
+static void part_expert(struct part *p, struct expert *e, int64_t width,
+                        int64_t hidden, const char *prefix)
+{
+    part_dense(p, &e->gate, width, hidden, "%s.gate_proj.weight", prefix);
+    part_dense(p, &e->up, width, hidden, "%s.up_proj.weight", prefix);
+    part_dense(p, &e->down, hidden, width, "%s.down_proj.weight", prefix);
+}
+
+static void part_attention(const struct glm *m, bool is_linear, struct layer *l,
+                           struct part *p, const char *at)
+{
+    char in[96];
+
+    snprintf(in, sizeof(in), "%s.self_attn", at);
+    if (is_linear) {
+        kda_part(&m->kda, &l->linear, p, in);
+        return;
+    }
+    mla_part(&m->mla, &l->latent, p, in);
+    snprintf(in, sizeof(in), "%s.self_attn.indexer", at);
+    pool_indexer_part(&m->indexer, &l->indexer, p, in);
+}
+
+static void part_ffn(const struct glm *m, bool is_sparse, struct layer *l,
+                     struct part *p, const char *at)
+{
+    int64_t hidden = m->decoder.hidden;
+    char in[96];
+
+    if (!is_sparse) {
+        snprintf(in, sizeof(in), "%s.mlp", at);
+        part_expert(p, &l->ffn, m->dense_width, hidden, in);
+        return;
+    }
+    snprintf(in, sizeof(in), "%s.mlp.shared_experts", at);
+    part_expert(p, &l->ffn, m->shared_width, hidden, in);
+    part_dense(p, &l->router, m->experts, hidden, "%s.mlp.gate.weight", at);
+    p->is_kept = true;
+    part_param(p, &l->bias, m->experts, "%s.mlp.gate.e_score_correction_bias",
+               at);
+}
+
+static void layer_part(const struct glm *m, int64_t i, struct layer *l,
+                       struct part *p)
+{
+    int64_t hidden = m->decoder.hidden;
+    char at[64], in[96];
+
+    snprintf(at, sizeof(at), "model.layers.%lld", (long long)i);
+    part_clear(p);
+    snprintf(in, sizeof(in), "%s.attn_hc", at);
+    hyper_part(&m->hyper, &l->attention_streams, p, in);
+    snprintf(in, sizeof(in), "%s.ffn_hc", at);
+    hyper_part(&m->hyper, &l->ffn_streams, p, in);
+    part_param(p, &l->input_norm, hidden, "%s.input_layernorm.weight", at);
+    part_param(p, &l->post_norm, hidden, "%s.post_attention_layernorm.weight",
+               at);
+    part_attention(m, m->kinds[i].is_linear, l, p, at);
+    part_ffn(m, m->kinds[i].is_sparse, l, p, at);
+}
+
+static struct experts layer_experts(const struct glm *m, int64_t i)
+{
+    struct experts e = {.weights = m->decoder.weights,
+                        .count = m->experts,
+                        .in = m->decoder.hidden,
+                        .width = m->width,
+                        .unit = expert_swiglu_limited,
+                        .ctx = &m->limit};
+
+    snprintf(e.prefix, sizeof(e.prefix), "model.layers.%lld.mlp.experts",
+             (long long)i);
+    return e;
+}
+
+static void norm_part(const struct glm *m, struct param *norm, struct part *p)
+{
+    part_clear(p);
+    part_param(p, norm, m->decoder.hidden, "model.norm.weight");
+}
+
+static int expect_all(struct glm *m, struct err *err)
+{
+    struct decoder *d = &m->decoder;
+    struct part p = PART_INIT;
+    struct layer layer;
+    struct param norm;
+    int ret;
+
+    norm_part(m, &norm, &p);
+    ret = checkpoint_expect(d->weights, &p, err);
+    for (int64_t i = 0; i < d->layers && ret == 0; i++) {
+        struct experts e = layer_experts(m, i);
+
+        layer_part(m, i, &layer, &p);
+        ret = checkpoint_expect(d->weights, &p, err);
+        if (ret == 0 && m->kinds[i].is_sparse)
+            ret = experts_expect(&e, err);
+    }
+    part_release(&p);
+    return ret ? -1 : decoder_expect(d, err);
+}
+
+/* ---- attention of one sequence (5, 6) ---- */
+
+static struct act sparse(struct decoder_pass *p, const struct layer *l,
+                         const struct act *x, const int64_t *positions)
+{
+    const struct glm *m = glm_of(p->decoder);
+    struct ops *o = &p->ops;
+    struct mla_heads heads = op_mla_heads(o, &m->mla, &l->latent, x, positions);
+    const unsigned char *visible =
+        op_pool_indexer(o, &m->indexer, &l->indexer, x, &heads.latent);
+
+    return op_mla_attend(o, &m->mla, &l->latent, x, &heads, visible,
+                         mla_sdpa(&m->mla, p->options->is_flash_exact));
+}
+
+static void attention(struct decoder_pass *p, const struct layer *l,
+                      bool is_linear, const struct act *x, struct act *y)
+{
+    const struct glm *m = glm_of(p->decoder);
+    struct ops *o = &p->ops;
+
+    for (int64_t k = 0; k < p->count; k++) {
+        size_t mark = ops_mark(o);
+        struct act rows = decoder_rows(p, x, k), to = decoder_rows(p, y, k);
+        struct act of = is_linear
+                            ? op_kda(o, &m->kda, &l->linear, &rows)
+                            : sparse(p, l, &rows, p->sequences[k].positions);
+
+        act_copy(&to, &of);
+        ops_release(o, mark);
+    }
+}
+
+/* ---- ffn (8) ---- */
+
+static int ffn(struct decoder_pass *p, const struct layer *l, int64_t layer,
+               const struct act *x, struct act *y, struct err *err)
+{
+    const struct glm *m = glm_of(p->decoder);
+    struct ops *o = &p->ops;
+    struct experts experts = layer_experts(m, layer);
+    struct act wide = *x, routed_sum;
+
+    if (!m->kinds[layer].is_sparse) {
+        *y = decoder_unit(p, x, &l->ffn, &experts);
+        return 0;
+    }
+    wide.dtype = ops_dtype(o->precision, DTYPE_F32); /* all of the router */
+    struct act scores = op_dense(o, &wide, &l->router, NULL);
+    if (decoder_tap(p, layer, "router", &scores, err))
+        return -1;
+    for (int64_t k = 0; k < p->count; k++) { /* one call of upstream's each */
+        struct act rows = decoder_rows(p, &scores, k);
+
+        op_eager_sigmoid(&rows);
+    }
+    struct routed routed = op_route(o, &scores, &l->bias, &m->routing);
+    if (decoder_tap_routed(p, layer, &routed, err) ||
+        op_experts(o, x, &routed, &experts, &routed_sum, err))
+        return -1;
+    struct act shared = decoder_unit(p, x, &l->ffn, &experts);
+    *y = op_add(o, &routed_sum, &shared);
+    return 0;
+}
+
+/* ---- the layer (4) ---- */
+
+/* norm(the site's input): what a sublayer gets of the streams. */
+static struct act site_input(struct decoder_pass *p,
+                             const struct hyper_weights *w,
+                             const struct param *norm, const struct act *x,
+                             const struct hyper_site *site)
+{
+    const struct glm *m = glm_of(p->decoder);
+
+    for (int64_t k = 0; k < p->count; k++) {
+        struct act rows = decoder_rows(p, x, k);
+        struct hyper_site part =
+            hyper_site_rows(site, decoder_first(p, k), rows.rows);
+
+        op_hyper(&p->ops, &m->hyper, w, &rows, &part);
+    }
+    return op_eager_rms_norm(&p->ops, &site->input, norm, site->input.cols,
+                             m->eps);
+}
+
+static int run_layer(struct decoder_pass *p, int64_t i, struct act *x,
+                     struct err *err)
+{
+    const struct glm *m = glm_of(p->decoder);
+    struct ops *o = &p->ops;
+    struct part part = PART_INIT;
+    struct layer l;
+
+    layer_part(m, i, &l, &part);
+    int ret =
+        checkpoint_load(p->decoder->weights, &part, CHECKPOINT_LAYER, err);
+    part_release(&part);
+    if (ret)
+        return -1;
+    struct hyper_site site = hyper_site(o, &m->hyper, x->rows, x->dtype);
+    struct act in =
+        site_input(p, &l.attention_streams, &l.input_norm, x, &site);
+    struct act mixer = ops_new(o, in.rows, in.cols, in.dtype), f;
+    attention(p, &l, m->kinds[i].is_linear, &in, &mixer);
+    if (decoder_tap(p, i, "mixer", &mixer, err))
+        return -1;
+    op_hyper_mix(&m->hyper, &site, &mixer, x);
+
+    in = site_input(p, &l.ffn_streams, &l.post_norm, x, &site);
+    if (ffn(p, &l, i, &in, &f, err) || decoder_tap(p, i, "mlp", &f, err))
+        return -1;
+    op_hyper_mix(&m->hyper, &site, &f, x);
+    return decoder_tap(p, i, "out", x, err);
+}
+
+static void spread(struct decoder_pass *p, const struct act *embedded,
+                   const struct act *x)
+{
+    op_hyper_spread(&glm_of(p->decoder)->hyper, embedded, x);
+}
+
+static int finish(struct decoder_pass *p, const struct act *x, struct act *out,
+                  struct err *err)
+{
+    const struct glm *m = glm_of(p->decoder);
+    struct ops *o = &p->ops;
+    struct part part = PART_INIT;
+    struct param norm;
+
+    norm_part(m, &norm, &part);
+    int ret =
+        checkpoint_load(p->decoder->weights, &part, CHECKPOINT_LAYER, err);
+    part_release(&part);
+    if (ret)
+        return -1;
+    struct act mean = ops_new(o, x->rows, p->decoder->hidden, x->dtype);
+    op_hyper_mean(o, &m->hyper, x, &mean);
+    *out = op_eager_rms_norm(o, &mean, &norm, mean.cols, m->eps);
+    return 0;
+}
+
+static int64_t largest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
+{
+    const struct glm *m = glm_of(d);
+    struct experts e = layer_experts(m, 0);
+    int64_t linear =
+        longest * kda_row_values(&m->kda) + kda_state_values(&m->kda);
+    int64_t latent = longest * mla_row_values(&m->mla) +
+                     pool_indexer_values(&m->indexer, longest);
+    int64_t unit =
+        longest * (d->hidden + 3 * largest(m->shared_width, m->dense_width));
+    int64_t streams = longest * hyper_work_values(&m->hyper);
+
+    return (size_t)(rows * (hyper_site_values(&m->hyper) + 7 * d->hidden) +
+                    largest(linear, latent) + unit + streams) +
+           moe_values(&e, &m->routing, rows);
+}
+
+static size_t stages(const struct decoder *d, int64_t layer,
+                     struct decoder_stage *out)
+{
+    const struct glm *m = glm_of(d);
+    const struct decoder_stage router[] = {
+        {"router", m->experts, true}, DECODER_ROUTED_STAGES(m->routing.chosen)};
+    size_t n = 0;
+
+    out[n++] = (struct decoder_stage){"mixer", d->hidden, false};
+    for (size_t k = 0; m->kinds[layer].is_sparse && k < 3; k++)
+        out[n++] = router[k];
+    out[n++] = (struct decoder_stage){"mlp", d->hidden, false};
+    out[n++] = (struct decoder_stage){"out", d->width, false};
+    return n;
+}
+
+static void release(struct decoder *d)
+{
+    free(((struct glm *)d)->kinds);
+}
+
+static const struct decoder_hooks hooks = {.values = values,
+                                           .layer = run_layer,
+                                           .finish = finish,
+                                           .spread = spread,
+                                           .stages = stages,
+                                           .release = release};
+
+static struct model *open_as(const struct model_family *family,
+                             const char *pack, struct err *err)
+{
+    struct glm *m = xcalloc(1, sizeof(*m));
+    struct decoder *d = &m->decoder;
+    char *path = path_join(pack, "config.json");
+
+    d->model.family = family;
+    d->hooks = &hooks;
+    d->config = config_open(path, err);
+    free(path);
+    if (d->config && read_config(m, err) == 0) {
+        m->names = (struct checkpoint_names){renames, ignored, d->layers};
+        d->weights = checkpoint_open(pack, &m->names, err);
+        if (d->weights && expect_all(m, err) == 0)
+            return &d->model;
+    }
+    decoder_close(&d->model);
+    return NULL;
+}
+
+/* Generation is not offered: what would be kept for it is not. */
+static struct model *open_next(const char *pack, bool is_kept, struct err *err)
+{
+    (void)is_kept;
+    return open_as(&glm5_next_family, pack, err);
+}
+
+static struct model *open_text(const char *pack, bool is_kept, struct err *err)
+{
+    (void)is_kept;
+    return open_as(&glm5_next_text_family, pack, err);
+}
+
+const struct model_family glm5_next_family =
+    DECODER_FAMILY("glm5_next", open_next);
+const struct model_family glm5_next_text_family =
+    DECODER_FAMILY("glm5_next_text", open_text);
