@@ -39,8 +39,8 @@ planted "another norm's weight" 's/&l.post_norm, x->cols/\&l.input_norm, x->cols
 planted "eps 1e-5" 's/&l.input_norm, x->cols, m->eps/\&l.input_norm, x->cols, 1e-5/' \
     bf16
 planted "rotary pairs adjacent" 's/ROTARY_HALVES/ROTARY_ADJACENT/'
-planted "theta 10000" \
-    's/^ *r->dims =/r->theta = 10000;&/'
+planted "another theta" \
+    's/^ *r->dims =/r->theta = 777;&/'
 planted "the whole head rotated" 's/(double)m->head_dim \* r->partial/(double)m->head_dim/'
 planted "scale missing" 's/\.scale = 1 \/ sqrt((double)m->head_dim)/.scale = 1/'
 planted "the bias left out of the choice" 's/op_route(o, &scores, &l->bias/op_route(o, \&scores, NULL/'

@@ -25,10 +25,6 @@ pass floor f32 parity.json
 holds floor records.0.relativeError 'v >= 0.0185 && v < 0.0200' "1.95 %, the README says 1.9"
 holds floor records.1.relativeError 'v >= 0.0175 && v < 0.0185' "1.8 %"
 
-for option in "--threads 1" "--kernel plain"; do
-    # shellcheck disable=SC2086
-    pass divided bf16 parity.json $option
-    same_states bf16 divided "$option changes no bit"
-    rm -r "$T/divided"
-done
+divided bf16 bf16 parity.json
+divided f32 f32 parity-f32.json
 done_testing

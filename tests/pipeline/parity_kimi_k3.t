@@ -27,10 +27,6 @@ holds ledger records.0.equalPositions 'v >= 62' \
 holds floor records.0.relativeError 'v >= 0.0235 && v < 0.0245' "2.4 %"
 holds floor records.1.relativeError 'v >= 0.0165 && v < 0.0175' "1.7 %"
 
-for option in "--threads 1" "--kernel plain"; do
-    # shellcheck disable=SC2086
-    pass divided bf16 parity.json $option
-    same_states bf16 divided "$option changes no bit"
-    rm -r "$T/divided"
-done
+divided bf16 bf16 parity.json
+divided f32 f32 parity-f32.json
 done_testing

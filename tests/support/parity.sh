@@ -20,3 +20,22 @@ same_states() { # NAME NAME SENTENCE
         cmp -s "$T/$1/states-1.safetensors" "$T/$2/states-1.safetensors"
     ok $? "$3"
 }
+# The work divided otherwise: no bit changes.
+divided() { # NAME PRECISION INPUT, as of the pass before
+    whole=$1
+    for option in "--threads 1" "--kernel plain" "--chunk 7"; do
+        # shellcheck disable=SC2086
+        pass "again" "$2" "$3" $option
+        same_states "$whole" again "$whole: $option changes no bit"
+        rm -r "$T/again"
+    done
+    mkdir -p "$T/alone"
+    cp "$A/ids-1.json" "$A/states-1.safetensors" "$T/alone"
+    echo '{"records": [{"tokenIdsFile": "ids-1.json",
+        "hidden": "states-1.safetensors"}]}' >"$T/alone/parity.json"
+    runs 0 "$whole: record 1 alone" "$(bin forward)" --model "$A" \
+        --parity "$T/alone/parity.json" --precision "$2" --out "$T/again"
+    cmp -s "$T/$whole/states-1.safetensors" "$T/again/states-0.safetensors"
+    ok $? "$whole: a record by itself has the same states"
+    rm -r "$T/again" "$T/alone"
+}
