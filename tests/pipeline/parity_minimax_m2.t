@@ -96,6 +96,8 @@ if command -v python3 >/dev/null; then
         --set num_hidden_layers=4
     refused 3 "holds no tensor 'model.layers.0.self_attn.q_norm.weight'" \
         --rename layers.0.self_attn.q_norm.weight=layers.0.self_attn.x
+    refused 3 "record 0: layer 1: position 0 is not finite" \
+        --nan layers.1.self_attn.o_proj
     rm -rf "$T/pack"
     repack "$T/pack" --set num_hidden_layers=2
     runs 0 "layers past the last are further predictors, and ignored" \

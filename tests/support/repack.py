@@ -2,11 +2,12 @@
 """Copies a checkpoint with another layout or another meaning, for tests.
 
     repack.py IN OUT [--set KEY=JSON] [--drop KEY] [--rename FROM=TO]
-              [--swap A=B] [--fuse] [--ones NAME] [--zeros NAME] [--shards N]
+              [--swap A=B] [--fuse] [--ones NAME] [--zeros NAME] [--nan NAME]
+              [--shards N]
 
 --set and --drop change config.json (KEY may be a.b); --rename replaces text in
 every tensor name, --swap exchanges two tensors, --fuse stacks w1, w3 and w2 of
-all experts as mlp.experts.gate_up_proj and .down_proj, --ones and --zeros fill
+all experts as mlp.experts.gate_up_proj and .down_proj, --ones, --zeros and --nan fill
 BF16 tensors whose name contains NAME, --shards writes an index.  Standard
 library only.
 """
@@ -77,7 +78,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("source")
     p.add_argument("out")
-    for name in ("set", "drop", "rename", "swap", "ones", "zeros"):
+    for name in ("set", "drop", "rename", "swap", "ones", "zeros", "nan"):
         p.add_argument("--" + name, action="append", default=[])
     p.add_argument("--fuse", action="store_true")
     p.add_argument("--shards", type=int, default=1)
@@ -96,7 +97,7 @@ def main():
         tensors = fuse(tensors)
     for old, new in (s.split("=", 1) for s in a.rename):
         tensors = {k.replace(old, new): v for k, v in tensors.items()}
-    for names, value in ((a.ones, BF16_ONE), (a.zeros, b"\0\0")):
+    for names, value in ((a.ones, BF16_ONE), (a.zeros, b"\0\0"), (a.nan, b"\xc0\x7f")):
         for k, (dtype, shape, raw) in tensors.items():
             if any(n in k for n in names):
                 tensors[k] = (dtype, shape, value * (len(raw) // 2))
