@@ -4,6 +4,7 @@
 #include "base/bug.h"
 #include "base/path.h"
 #include "models/bonsai.h"
+#include "models/deepseek_v4.h"
 #include "models/glm5_next.h"
 #include "models/kimi_k25.h"
 #include "models/kimi_k3.h"
@@ -18,7 +19,7 @@ static const struct model_family *const families[] = {
     &bonsai_family,      &minimax_m2_family,     &kimi_k25_family,
     &kimi_k2_family,     &deepseek_v3_family,    &kimi_k3_family,
     &kimi_linear_family, &llama_family,          &qwen3_family,
-    &glm5_next_family,   &glm5_next_text_family,
+    &glm5_next_family,   &glm5_next_text_family, &deepseek_v4_family,
 };
 
 int64_t regime_call_rows(const struct regime *regime, const struct sequence *s,

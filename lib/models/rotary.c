@@ -88,6 +88,30 @@ static int read_llama3(struct rotary *r, const struct section *s,
     return 0;
 }
 
+/* Checks what was read, and the rest of a type from the object that names it.
+ */
+static int read_type(struct rotary *r, const struct section *s,
+                     const struct section *inner, const char *type,
+                     double max_position, struct err *err)
+{
+    if (r->partial < 0)
+        r->partial = NAN;
+    if (!(r->theta > 1) || !(r->theta < 1e18))
+        return config_refuse(s, "rope_theta", err, "is out of range");
+    if (strcmp(type, "yarn") == 0)
+        return read_yarn(r, inner, max_position, err);
+    if (strcmp(type, "linear") == 0)
+        return read_linear(r, inner, err);
+    if (strcmp(type, "llama3") == 0)
+        return read_llama3(r, inner, max_position, err);
+    if (strcmp(type, "default") != 0)
+        return config_refuse(inner, "rope_type", err,
+                             "is '%.40s', only 'default', 'linear', 'llama3' "
+                             "and 'yarn' are supported",
+                             type);
+    return 0;
+}
+
 int rotary_read(struct rotary *r, const struct section *s, double theta,
                 double max_position, struct err *err)
 {
@@ -108,22 +132,20 @@ int rotary_read(struct rotary *r, const struct section *s, double theta,
                               &r->partial, err) ||
                   config_text(inner, "rope_type|type", "default", &type, err)))
         return -1;
-    if (r->partial < 0)
-        r->partial = NAN;
-    if (!(r->theta > 1) || !(r->theta < 1e18))
-        return config_refuse(s, "rope_theta", err, "is out of range");
-    if (strcmp(type, "yarn") == 0)
-        return read_yarn(r, inner, max_position, err);
-    if (strcmp(type, "linear") == 0)
-        return read_linear(r, inner, err);
-    if (strcmp(type, "llama3") == 0)
-        return read_llama3(r, inner, max_position, err);
-    if (strcmp(type, "default") != 0)
-        return config_refuse(inner, "rope_type", err,
-                             "is '%.40s', only 'default', 'linear', 'llama3' "
-                             "and 'yarn' are supported",
-                             type);
-    return 0;
+    return read_type(r, s, inner, type, max_position, err);
+}
+
+int rotary_read_object(struct rotary *r, const struct section *object,
+                       double theta, double max_position, struct err *err)
+{
+    const char *type;
+
+    *r = (struct rotary){.attention_factor = 1};
+    if (config_real(object, "rope_theta", theta, &r->theta, err) ||
+        config_real(object, "partial_rotary_factor", -1, &r->partial, err) ||
+        config_text(object, "rope_type|type", "default", &type, err))
+        return -1;
+    return read_type(r, object, object, type, max_position, err);
 }
 
 /* ---- frequencies ---- */

@@ -42,6 +42,10 @@ struct rotary {
 int rotary_read(struct rotary *r, const struct section *s, double theta,
                 double max_position, struct err *err);
 
+/* The same from one such object alone, for files that have several. */
+int rotary_read_object(struct rotary *r, const struct section *object,
+                       double theta, double max_position, struct err *err);
+
 /* 1 for s <= 1, else 0.1 m ln(s) + 1 */
 double rotary_mscale(double s, double m);
 
