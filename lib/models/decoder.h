@@ -124,13 +124,14 @@ int decoder_begin(struct model *m, const struct forward_options *o,
 int decoder_step(struct model *m, int64_t token, const struct model_tap *tap,
                  struct err *err);
 
-#define DECODER_FAMILY_OF(type, open_function, sums_order)                 \
-    {                                                                      \
-        .model_type = type, .open = open_function, .close = decoder_close, \
-        .vocab = decoder_vocab, .is_stop = decoder_is_stop,                \
-        .check = decoder_check, .stages = decoder_stages,                  \
-        .forward = decoder_forward, .begin = decoder_begin,                \
-        .step = decoder_step, .ledger = decoder_ledger, .sums = sums_order \
+#define DECODER_FAMILY_OF(type, open_function, sums_order)               \
+    {                                                                    \
+        .model_type = type, .is_text_only = true, .open = open_function, \
+        .close = decoder_close, .vocab = decoder_vocab,                  \
+        .is_stop = decoder_is_stop, .check = decoder_check,              \
+        .stages = decoder_stages, .forward = decoder_forward,            \
+        .begin = decoder_begin, .step = decoder_step,                    \
+        .ledger = decoder_ledger, .sums = sums_order                     \
     }
 #define DECODER_FAMILY(type, open_function) \
     DECODER_FAMILY_OF(type, open_function, SUMS_WRITTEN)

@@ -36,6 +36,14 @@ int64_t regime_call_rows(const struct regime *regime, const struct sequence *s,
     return (end < chunked ? end : chunked) - first;
 }
 
+const struct model_family *model_family_find(const char *model_type)
+{
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+        if (strcmp(families[i]->model_type, model_type) == 0)
+            return families[i];
+    return NULL;
+}
+
 struct model *model_open(const char *pack, bool is_kept, struct err *err)
 {
     char *path = path_join(pack, "config.json");
@@ -46,9 +54,7 @@ struct model *model_open(const char *pack, bool is_kept, struct err *err)
     if (root && json_get_str(root, "model_type", &type, err)) {
         err_in(err, "%s", path);
     } else if (root) {
-        for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
-            if (strcmp(families[i]->model_type, type) == 0)
-                family = families[i];
+        family = model_family_find(type);
         if (!family)
             err_set(err, ERR_UNSUPPORTED,
                     "%s: model_type '%s' is not supported", path, type);

@@ -90,6 +90,7 @@ struct model;
 /* What a family fills in. */
 struct model_family {
     const char *model_type;
+    bool is_text_only; /* takes no images; one position a token */
     struct model *(*open)(const char *pack, bool is_kept, struct err *err);
     void (*close)(struct model *m);
     int64_t (*vocab)(const struct model *m);
@@ -122,6 +123,9 @@ struct model {
  * in memory once read (for generation), else each layer's are read and dropped.
  */
 struct model *model_open(const char *pack, bool is_kept, struct err *err);
+
+/* The family of a model_type, or NULL. */
+const struct model_family *model_family_find(const char *model_type);
 void model_close(struct model *m); /* NULL is fine */
 
 int64_t model_vocab(const struct model *m);

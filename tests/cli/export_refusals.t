@@ -74,7 +74,7 @@ refused 4 "the pack has no chat template" "no chat template"
 # config.json
 fresh
 edit pack/config.json model_type '"gpt_neo"'
-refused 4 "config.json: model_type 'gpt_neo' is not supported for cases; known: prism_hadamard_qwen35" \
+refused 4 "config.json: model_type 'gpt_neo' is not supported for cases" \
     "another family"
 for key in vision_start_token_id image_token_id video_token_id model_type; do
     fresh

@@ -13,6 +13,7 @@
 #include "base/publish.h"
 #include "image/image.h"
 #include "image/processor.h"
+#include "models/model.h"
 #include "models/positions.h"
 #include "prompt.h"
 #include "safetensors/safetensors.h"
@@ -22,15 +23,17 @@
 #include <string.h>
 
 static const char image_pad[] = "<|image_pad|>";
-static const char family[] = "prism_hadamard_qwen35";
+static const char vision_family[] = "prism_hadamard_qwen35";
 
 /* Everything that the cases of one run share. */
 struct job {
     const struct export_options *opt;
     const struct protocol *protocol;
     struct case_list list;
-    struct image_tokens tokens;
+    const struct model_family *family;
     int64_t vocab;
+    /* of families that take images */
+    struct image_tokens tokens;
     enum image_passes passes;
     struct image_processor processor;
     struct tokenizer *tokenizer;
@@ -89,25 +92,41 @@ static int check_vision(const json_t *root, const struct image_processor *p,
     return 0;
 }
 
-static int read_config(struct job *job, const json_t *root, struct err *err)
+static int read_family(struct job *job, const json_t *root, struct err *err)
 {
     const char *model_type;
-    json_t *text;
 
     if (json_get_str(root, "model_type", &model_type, err))
         return -1;
-    if (strcmp(model_type, family) != 0)
+    job->family = model_family_find(model_type);
+    if (!job->family ||
+        (!job->family->is_text_only && strcmp(model_type, vision_family) != 0))
         return err_set(err, ERR_UNSUPPORTED,
-                       "model_type '%s' is not supported for cases; known: %s",
-                       model_type, family);
-    if (get_token(root, "image_token_id", &job->tokens.image, err) ||
-        get_token(root, "video_token_id", &job->tokens.video, err) ||
-        get_token(root, "vision_start_token_id", &job->tokens.vision_start,
-                  err) ||
-        json_get_object(root, "text_config", &text, err))
+                       "model_type '%s' is not supported for cases",
+                       model_type);
+    return 0;
+}
+
+static int read_vocab(struct job *job, const json_t *root, struct err *err)
+{
+    json_t *text;
+
+    if (job->family->is_text_only && json_object_get(root, "vocab_size"))
+        return json_get_int(root, "vocab_size", &job->vocab, err);
+    if (json_get_object(root, "text_config", &text, err))
         return -1;
     if (json_get_int(text, "vocab_size", &job->vocab, err))
         return err_in(err, "text_config");
+    return 0;
+}
+
+static int read_vision(struct job *job, const json_t *root, struct err *err)
+{
+    if (get_token(root, "image_token_id", &job->tokens.image, err) ||
+        get_token(root, "video_token_id", &job->tokens.video, err) ||
+        get_token(root, "vision_start_token_id", &job->tokens.vision_start,
+                  err))
+        return -1;
     job->tokens.merge = job->processor.merge;
     return check_vision(root, &job->processor, err);
 }
@@ -116,18 +135,24 @@ static int open_pack(struct job *job, struct err *err)
 {
     const char *pack = job->opt->pack;
     char *path = path_join(pack, "config.json");
-    json_t *root = NULL;
+    json_t *root = json_read_file(path, err);
     int ret = -1;
 
-    if (image_passes_parse(job->protocol->image_library, &job->passes, err) ||
-        image_processor_load(pack, &job->processor, err))
-        goto out;
-    root = json_read_file(path, err);
     if (!root)
         goto out;
-    if (read_config(job, root, err)) {
+    if (read_family(job, root, err) || read_vocab(job, root, err)) {
         err_in(err, "%s", path);
         goto out;
+    }
+    if (!job->family->is_text_only) {
+        if (image_passes_parse(job->protocol->image_library, &job->passes,
+                               err) ||
+            image_processor_load(pack, &job->processor, err))
+            goto out;
+        if (read_vision(job, root, err)) {
+            err_in(err, "%s", path);
+            goto out;
+        }
     }
     job->tokenizer = prompt_tokenizer(pack, job->protocol, err);
     ret = job->tokenizer ? 0 : -1;
@@ -163,6 +188,10 @@ static int read_images(const struct job *job, const struct test_case *c,
     struct buf bytes = BUF_INIT;
     int ret = -1;
 
+    if (job->family->is_text_only && c->image_count)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "images are not supported with model_type '%s'",
+                       job->family->model_type);
     in->images =
         mem_array(c->image_count, sizeof(*in->images), SIZE_MAX / 2, err);
     in->sizes =
@@ -217,6 +246,35 @@ static int check_ids(const struct job *job, const struct inputs *in,
     return 0;
 }
 
+/* Three axes of positions in a family with images, else one that counts. */
+static int make_positions(const struct job *job, struct inputs *in,
+                          struct err *err)
+{
+    in->positions =
+        mem_array((size_t)in->count, 3 * sizeof(int64_t), SIZE_MAX / 2, err);
+    if (!in->positions)
+        return -1;
+    if (!job->family->is_text_only)
+        return positions_rope_index(in->ids.ids, in->count, in->grids,
+                                    in->image_count, &job->tokens,
+                                    in->positions, &in->delta, err);
+    for (int64_t i = 0; i < in->count; i++)
+        in->positions[i] = i;
+    return 0;
+}
+
+/* The prompt as it is tokenized: a pad for each patch group of an image. */
+static int expand(const struct job *job, const struct inputs *in,
+                  struct buf *out, struct err *err)
+{
+    if (!job->family->is_text_only)
+        return positions_expand(in->prompt.data, in->prompt.len, image_pad,
+                                in->grids, in->image_count,
+                                job->processor.merge, out, err);
+    buf_add(out, in->prompt.data, in->prompt.len);
+    return 0;
+}
+
 static int make_inputs(const struct job *job, const struct test_case *c,
                        struct inputs *in, struct err *err)
 {
@@ -224,23 +282,12 @@ static int make_inputs(const struct job *job, const struct test_case *c,
     int ret = -1;
 
     if (prompt_render(job->opt->pack, c, job->protocol, &in->prompt, err) ||
-        read_images(job, c, in, err) ||
-        positions_expand(in->prompt.data, in->prompt.len, image_pad, in->grids,
-                         in->image_count, job->processor.merge, &expanded,
-                         err) ||
+        read_images(job, c, in, err) || expand(job, in, &expanded, err) ||
         tokenizer_encode(job->tokenizer, expanded.data ? expanded.data : "",
                          expanded.len, false, &in->ids, err))
         goto out;
     in->count = (int64_t)in->ids.count;
-    if (check_ids(job, in, err))
-        goto out;
-    in->positions =
-        mem_array((size_t)in->count, 3 * sizeof(int64_t), SIZE_MAX / 2, err);
-    if (!in->positions ||
-        positions_rope_index(in->ids.ids, in->count, in->grids, in->image_count,
-                             &job->tokens, in->positions, &in->delta, err))
-        goto out;
-    ret = 0;
+    ret = check_ids(job, in, err) || make_positions(job, in, err) ? -1 : 0;
 out:
     buf_release(&expanded);
     return ret;
@@ -278,6 +325,7 @@ static int write_tensors(const struct job *job, const struct inputs *in,
 {
     const size_t word = sizeof(int64_t);
     int64_t images = (int64_t)in->image_count;
+    int64_t axes = job->family->is_text_only ? 1 : 3;
     struct safetensors_writer *w = safetensors_create(path, err);
 
     if (!w)
@@ -286,8 +334,9 @@ static int write_tensors(const struct job *job, const struct inputs *in,
         safetensors_declare(w, "prompt_ids", DTYPE_I64, SHAPE(in->count), err);
     int grids = safetensors_declare(w, "image_grid_thw", DTYPE_I64,
                                     SHAPE(images, 3), err);
-    int positions = safetensors_declare(w, "position_ids", DTYPE_I64,
-                                        SHAPE(3, in->count), err);
+    int positions = safetensors_declare(
+        w, "position_ids", DTYPE_I64,
+        axes == 1 ? SHAPE(in->count) : SHAPE(axes, in->count), err);
     int patches = 0;
     if (images)
         patches = safetensors_declare(
@@ -300,7 +349,7 @@ static int write_tensors(const struct job *job, const struct inputs *in,
         safetensors_write(w, grids, 0, in->grids, (size_t)images * 3 * word,
                           err) ||
         safetensors_write(w, positions, 0, in->positions,
-                          (size_t)in->count * 3 * word, err) ||
+                          (size_t)(in->count * axes) * word, err) ||
         (images && write_patches(job, in, w, patches, err))) {
         safetensors_abort(w);
         return -1;
@@ -317,12 +366,12 @@ static json_t *names(const char *const *list)
     return array;
 }
 
-/* What can change a bit of this case, and whom we follow. */
-static void describe(struct stage *stage, const struct job *job,
-                     const struct test_case *c, const struct inputs *in)
+static json_t *describe_processor(const struct job *job,
+                                  const struct test_case *c,
+                                  const struct inputs *in)
 {
     const char *png, *jpeg, *webp;
-    json_t *processor = json_object();
+    json_t *processor = json_object(), *warnings = json_array();
 
     image_libraries(&png, &jpeg, &webp);
     json_object_set_new(processor, "follows",
@@ -337,7 +386,6 @@ static void describe(struct stage *stage, const struct job *job,
     json_object_set_new(processor, "libpng", json_string(png));
     json_object_set_new(processor, "libjpeg-turbo", json_string(jpeg));
     json_object_set_new(processor, "libwebp", json_string(webp));
-    json_t *warnings = json_array();
     for (size_t i = 0; i < in->image_count; i++)
         if (in->images[i].warning[0])
             json_array_append_new(
@@ -346,8 +394,15 @@ static void describe(struct stage *stage, const struct job *job,
     if (json_array_size(warnings))
         json_object_set(processor, "warnings", warnings);
     json_decref(warnings);
+    return processor;
+}
+
+/* What can change a bit of this case, and whom we follow. */
+static void describe(struct stage *stage, const struct job *job,
+                     const struct test_case *c, const struct inputs *in)
+{
     stage_set(stage, "case", json_string(c->name));
-    stage_set(stage, "model_type", json_string(family));
+    stage_set(stage, "model_type", json_string(job->family->model_type));
     stage_set(stage, "cases_sha256", json_string(job->list.sha256));
     stage_set(stage, "protocol_sha256",
               job->protocol->sha256[0] ? json_string(job->protocol->sha256)
@@ -355,7 +410,8 @@ static void describe(struct stage *stage, const struct job *job,
     stage_set(stage, "prompt_tokens", json_integer(in->count));
     stage_set(stage, "images", json_integer((json_int_t)in->image_count));
     stage_set(stage, "rope_delta", json_integer(in->delta));
-    stage_set(stage, "image_processor", processor);
+    if (!job->family->is_text_only)
+        stage_set(stage, "image_processor", describe_processor(job, c, in));
     prompt_describe(stage, job->tokenizer, job->protocol);
 }
 

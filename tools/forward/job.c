@@ -12,6 +12,13 @@ static const size_t TENSOR_CAP = (size_t)1 << 34;
 
 /* ---- tensors of a capture ---- */
 
+static bool has_dims(const struct capture *c, const char *name, int dims)
+{
+    struct tensor_source source;
+
+    return capture_find(c, name, &source) && source.shape.dims == dims;
+}
+
 /* A whole tensor into the arena, or NULL with err set. */
 static void *read_tensor(struct job *job, const struct capture *c,
                          const char *name, enum dtype dtype, int dims,
@@ -64,6 +71,32 @@ static int read_images(struct job *job, const struct capture *c,
     s->patch_rows = patches.shape.size[0];
     s->patch_cols = patches.shape.size[1];
     return 0;
+}
+
+/* Positions [3, rows]; of text alone [rows], which stand for all three. */
+static int64_t *read_positions(struct job *job, const struct capture *c,
+                               int64_t rows, struct err *err)
+{
+    static const char name[] = "position_ids";
+    int dims = has_dims(c, name, 1) ? 1 : 2;
+    struct tensor_source source;
+    int64_t *from = read_tensor(job, c, name, DTYPE_I64, dims, &source, err);
+
+    if (!from)
+        return NULL;
+    if (source.shape.size[dims - 1] != rows ||
+        (dims == 2 && source.shape.size[0] != 3)) {
+        err_set(err, ERR_INPUT, "tensor '%s' is not [3, %lld] or [%lld]", name,
+                (long long)rows, (long long)rows);
+        return NULL;
+    }
+    if (dims == 2)
+        return from;
+    int64_t *all =
+        arena_alloc(&job->arena, (size_t)rows * 3 * sizeof(*all) + 1);
+    for (int axis = 0; axis < 3; axis++)
+        memcpy(all + axis * rows, from, (size_t)rows * sizeof(*all));
+    return all;
 }
 
 /* Prompt and continuation as one run of ids; positions go on one by one. */
@@ -139,21 +172,18 @@ static int read_sequence(struct job *job, const struct job_options *o, size_t i,
                          struct err *err)
 {
     struct sequence *s = &job->sequences[i];
-    struct tensor_source ids, positions;
+    struct tensor_source ids;
     const int64_t *prompt =
         read_tensor(job, c, "prompt_ids", DTYPE_I64, 1, &ids, err);
-    const int64_t *at = prompt ? read_tensor(job, c, "position_ids", DTYPE_I64,
-                                             2, &positions, err)
-                               : NULL;
 
-    if (!at || read_images(job, c, s, err))
+    if (!prompt || read_images(job, c, s, err))
         return -1;
     s->prompt = ids.shape.size[0];
     if (s->prompt == 0)
         return err_set(err, ERR_INPUT, "tensor 'prompt_ids' is empty");
-    if (positions.shape.size[0] != 3 || positions.shape.size[1] != s->prompt)
-        return err_set(err, ERR_INPUT, "tensor 'position_ids' is not [3, %lld]",
-                       (long long)s->prompt);
+    const int64_t *at = read_positions(job, c, s->prompt, err);
+    if (!at)
+        return -1;
     join(job, s, prompt, at, job->continuations[i], job->lengths[i]);
     int64_t after = o->generate > 0 ? o->generate : job->lengths[i];
     if (o->context &&

@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 /*
- * What is to be computed: each case's inputs (prompt_ids, position_ids,
- * image_grid_thw, patches) and the continuation along which it is forced.
+ * What is to be computed: each case's inputs (prompt_ids, position_ids
+ * of three axes or of one, image_grid_thw, patches) and the continuation along which it is forced.
  */
 struct job_options {
     const char *inputs; /* one case, or a folder of cases */
