@@ -219,15 +219,12 @@ static int read_experts(struct kimi3 *m, const struct section *s,
 static int read_text(struct kimi3 *m, const struct section *s, struct err *err)
 {
     /* head_dim is read nowhere, and nothing is rotated */
-    static const char *const unused[] = {"head_dim",
-                                         "max_position_embeddings",
-                                         "num_nextn_predict_layers",
-                                         "qk_head_dim",
-                                         "quantization_config",
-                                         "rope_parameters",
-                                         "rope_scaling",
-                                         "rope_theta",
-                                         NULL};
+    static const char *const unused[] = {
+        "head_dim",         "max_position_embeddings",
+        "model_max_length", "num_nextn_predict_layers",
+        "qk_head_dim",      "quantization_config",
+        "rope_parameters",  "rope_scaling",
+        "rope_theta",       NULL};
     struct decoder *d = &m->decoder;
     struct mla *a = &m->mla;
     bool is_nope;

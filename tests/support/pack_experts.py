@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Makes two packs of one model, for tests: its routed experts quantised, and the
+same experts as the bf16 values that they decode to.
+
+    pack_experts.py int4|mxfp4 IN PACKED PLAIN
+
+int4: compressed-tensors pack-quantized, symmetric, groups of 32, bf16 scales.
+mxfp4: mxfp4-pack-quantized, E2M1 by powers of two.  Standard library only.
+"""
+
+import json
+import os
+import re
+import struct
+import sys
+
+E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
+EXPERT = re.compile(r"\.experts\.\d+\.[a-z0-9_]+\.weight$")
+
+
+def bf16(x):
+    (u,) = struct.unpack("<I", struct.pack("<f", x))
+    return ((u + 0x7FFF + ((u >> 16) & 1)) >> 16) & 0xFFFF
+
+
+def widened(raw):
+    return [struct.unpack("<f", struct.pack("<I", u << 16))[0]
+            for (u,) in struct.iter_unpack("<H", raw)]
+
+
+def int4(rows, cols, values):
+    words, scales, plain = [], [], []
+    for at in range(0, rows * cols, 32):
+        group = values[at : at + 32]
+        scale = widened(struct.pack("<H", bf16(max(map(abs, group)) / 7.5 or 1)))[0]
+        codes = [min(15, max(0, round(v / scale) + 8)) for v in group]
+        scales.append(bf16(scale))
+        plain += [bf16((c - 8) * scale) for c in codes]
+        for w in range(0, 32, 8):
+            words.append(sum(c << (4 * j) for j, c in enumerate(codes[w : w + 8])))
+    return plain, {
+        "_packed": ("I32", [rows, cols // 8], struct.pack(f"<{len(words)}I", *words)),
+        "_scale": ("BF16", [rows, cols // 32], struct.pack(f"<{len(scales)}H", *scales)),
+        "_shape": ("I32", [2], struct.pack("<2i", rows, cols)),
+    }
+
+
+def mxfp4(rows, cols, values):
+    data, scales, plain = bytearray(), bytearray(), []
+    for at in range(0, rows * cols, 32):
+        group = values[at : at + 32]
+        byte = 127
+        while 6 * 2.0 ** (byte - 127) > max(map(abs, group)) > 0:
+            byte -= 1
+        codes = []
+        for v in group:
+            m = abs(v) / 2.0 ** (byte - 127)
+            codes.append(min(range(8), key=lambda i: abs(E2M1[i] - m)) | 8 * (v < 0))
+        scales.append(byte)
+        plain += [bf16((-1 if c & 8 else 1) * E2M1[c & 7] * 2.0 ** (byte - 127))
+                  for c in codes]
+        data += bytes(codes[i] | codes[i + 1] << 4 for i in range(0, 32, 2))
+    return plain, {"_packed": ("U8", [rows, cols // 2], bytes(data)),
+                   "_scale": ("U8", [rows, cols // 32], bytes(scales))}
+
+
+def write(folder, config, tensors):
+    os.makedirs(folder)
+    header, at = {}, 0
+    for name, (dtype, shape, raw) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape,
+                        "data_offsets": [at, at + len(raw)]}
+        at += len(raw)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(f"{folder}/model.safetensors", "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        for _, _, raw in tensors.values():
+            f.write(raw)
+    with open(f"{folder}/config.json", "w") as f:
+        json.dump(config, f)
+
+
+def main():
+    form, source, packed_to, plain_to = sys.argv[1:]
+    with open(f"{source}/model.safetensors", "rb") as f:
+        data = f.read()
+    (n,) = struct.unpack("<Q", data[:8])
+    packed, plain = {}, {}
+    for name, t in json.loads(data[8 : 8 + n]).items():
+        if name == "__metadata__":
+            continue
+        a, b = t["data_offsets"]
+        raw = data[8 + n + a : 8 + n + b]
+        plain[name] = (t["dtype"], t["shape"], raw)
+        if not EXPERT.search(name):
+            packed[name] = plain[name]
+            continue
+        values, parts = {"int4": int4, "mxfp4": mxfp4}[form](*t["shape"], widened(raw))
+        plain[name] = (t["dtype"], t["shape"], struct.pack(f"<{len(values)}H", *values))
+        for suffix, part in parts.items():
+            packed[name + suffix] = part
+    with open(f"{source}/config.json") as f:
+        config = json.load(f)
+    write(plain_to, config, plain)
+    config["text_config"]["quantization_config"] = {"quant_method": "compressed-tensors"}
+    write(packed_to, config, packed)
+
+
+main()
