@@ -158,8 +158,10 @@ static int hash_below(const char *root, struct bag_file *f, struct err *err)
     return ret;
 }
 
-static int load_payload(const char *dir, struct bag_files *files,
-                        json_t *faults, struct err *err)
+/* `known`: what was hashed while it was written there, or NULL. */
+static int load_payload(const char *dir, const struct bag_files *known,
+                        struct bag_files *files, json_t *faults,
+                        struct err *err)
 {
     struct walk w = {dir, files, faults};
 
@@ -167,9 +169,17 @@ static int load_payload(const char *dir, struct bag_files *files,
         return -1;
     sort_files(files);
     bag_check_folded(files, faults);
-    for (size_t i = 0; i < files->count; i++)
-        if (hash_below(dir, &files->items[i], err))
+    for (size_t i = 0; i < files->count; i++) {
+        const struct bag_file *f =
+            known ? bag_find(known, files->items[i].path) : NULL;
+
+        if (f) {
+            memcpy(files->items[i].sha256, f->sha256, sizeof(f->sha256));
+            files->items[i].size = f->size;
+        } else if (hash_below(dir, &files->items[i], err)) {
             return -1;
+        }
+    }
     return 0;
 }
 
@@ -260,7 +270,7 @@ int bag_seal(const char *dir, const char *date, struct err *err)
     json_t *faults = json_array();
     int ret = -1;
 
-    if (check_root(dir, err) || load_payload(dir, &files, faults, err))
+    if (check_root(dir, err) || load_payload(dir, NULL, &files, faults, err))
         goto out;
     if (json_array_size(faults))
         err_set(err, ERR_INPUT, "%s",
@@ -481,6 +491,12 @@ static int check_strangers(const char *dir, json_t *faults, struct err *err)
 int bag_check(const char *dir, struct bag_files *files, json_t *faults,
               struct err *err)
 {
+    return bag_check_unpacked(dir, NULL, files, faults, err);
+}
+
+int bag_check_unpacked(const char *dir, const struct bag_files *known,
+                       struct bag_files *files, json_t *faults, struct err *err)
+{
     struct bag_files listed = BAG_FILES_INIT;
     char *data = path_join(dir, "data");
     int ret = -1;
@@ -491,7 +507,7 @@ int bag_check(const char *dir, struct bag_files *files, json_t *faults,
         err_set(err, ERR_INPUT, "%s: no data/: not the evidence of a run", dir);
         goto out;
     }
-    if (load_payload(dir, files, faults, err))
+    if (load_payload(dir, known, files, faults, err))
         goto out;
     check_declaration(dir, faults);
     read_manifest(dir, manifest_name, &listed, faults);

@@ -62,4 +62,10 @@ void bag_check_folded(const struct bag_files *files, json_t *faults);
  */
 int bag_check(const char *dir, struct bag_files *files, json_t *faults,
               struct err *err);
+
+/* The same of a folder that the caller has just unpacked himself: payload files
+ * in `known` were hashed on the way and are not read again. */
+int bag_check_unpacked(const char *dir, const struct bag_files *known,
+                       struct bag_files *files, json_t *faults,
+                       struct err *err);
 #endif

@@ -24,6 +24,7 @@ struct audit {
     const char *run;
     char *data;             /* RUN/data */
     struct bag_files files; /* the payload as found, hashed; "data/..." */
+    struct bag_files known; /* of a bundle: hashed while it was unpacked */
     json_t *claims;
     json_t *faults;             /* of the claim at hand */
     const char *pack, *against; /* to recompute; to compare with; or NULL */
@@ -810,7 +811,7 @@ static void check_signature(struct audit *a)
 /* A bundle is read once, into a folder that only this process names: its path,
  * freed by the caller, who removes it; NULL with err set. */
 static char *unpack(const char *path, char identity[HASH_SHA256_HEX],
-                    struct err *err)
+                    struct bag_files *files, struct err *err)
 {
     const char *tmp = getenv("TMPDIR");
     char *dir = xasprintf("%s/assay-audit.XXXXXX", tmp && *tmp ? tmp : "/tmp");
@@ -823,6 +824,8 @@ static char *unpack(const char *path, char identity[HASH_SHA256_HEX],
         io_remove_tree(dir, &ignored);
     } else {
         memcpy(identity, b.sha256, HASH_SHA256_HEX);
+        *files = b.files;
+        b.files = (struct bag_files)BAG_FILES_INIT;
         bundle_release(&b);
         return dir;
     }
@@ -864,7 +867,7 @@ static json_t *read_summary(const char *run)
 /* Against another run or bundle, which is believed once its seal holds. */
 static int check_drift(struct audit *a, struct err *err)
 {
-    struct bag_files files = BAG_FILES_INIT;
+    struct bag_files files = BAG_FILES_INIT, known = BAG_FILES_INIT;
     char identity[HASH_SHA256_HEX], *unpacked = NULL;
     const char *run = a->against;
     json_t *faults = json_array(), *before = NULL, *now = NULL;
@@ -872,10 +875,10 @@ static int check_drift(struct audit *a, struct err *err)
     int ret = -1;
 
     if (!io_is_dir(run)) {
-        unpacked = unpack(run, identity, err);
+        unpacked = unpack(run, identity, &known, err);
         run = unpacked;
     }
-    if (!run || bag_check(run, &files, faults, err))
+    if (!run || bag_check_unpacked(run, &known, &files, faults, err))
         goto out;
     before = read_summary(run);
     now = read_summary(a->run);
@@ -896,6 +899,7 @@ out:
     json_decref(now);
     json_decref(faults);
     bag_files_release(&files);
+    bag_files_release(&known);
     return ret;
 }
 
@@ -909,14 +913,14 @@ static int audit(struct audit *a, struct err *err)
     if (fd >= 0)
         close(fd);
     if (!io_is_dir(a->run)) {
-        a->unpacked = unpack(a->run, a->identity, err);
+        a->unpacked = unpack(a->run, a->identity, &a->known, err);
         if (!a->unpacked)
             return -1;
         a->run = a->unpacked;
         free(a->data);
         a->data = path_join(a->run, "data");
     }
-    if (bag_check(a->run, &a->files, a->faults, err))
+    if (bag_check_unpacked(a->run, &a->known, &a->files, a->faults, err))
         return -1;
     char *by = xasprintf("%zu files against the manifests", a->files.count);
     conclude(a, "the evidence is whole: every file is as it was sealed", by);
@@ -983,6 +987,7 @@ int verb_audit(int argc, char **argv)
     json_decref(a.drift);
     json_decref(a.faults);
     bag_files_release(&a.files);
+    bag_files_release(&a.known);
     case_list_release(&a.cases);
     if (a.unpacked)
         io_remove_tree(a.unpacked, &ignored);
