@@ -185,10 +185,36 @@ $O/synth/%/pack:
 	@mkdir -p $(@D)
 	$(PYTHON) pipelines/synth.py --size $* --out $@ --inputs $(@D)/inputs
 
-# Upstream's own libraries against ours, over generated input.
-ORACLE_PACKS ?= $(wildcard ../shared/data/tokenizers/*)
-oracle-tokenizer: $O/assay-export
-	$(PYTHON) tests/oracle/tokenizer_differential.py --export $< $(ORACLE_PACKS)
+# Everything recorded in ../shared/data/goldens, counted by file.
+GOLDENS := $(addprefix $O/tests/,tokenizer_goldens_test tokenizer_unicode_test \
+           jinja_goldens_test image_test)
+goldens: $(GOLDENS)
+	@sh tests/support/goldens.sh $(GOLDENS)
+
+# Upstream's own libraries against ours, over generated input, in the Python
+# environment at VENV, which is made when there is none.
+VENV          ?= build/venv
+ORACLE_PACKS  ?= $(wildcard ../shared/data/tokenizers/*)
+ORACLE_SEED   ?= 1
+ORACLE_TEXTS  ?= 200000
+ORACLE_IMAGES ?= 2000
+ORACLE_TEMPLATES ?= 5000
+ORACLE_PYTHON := $(VENV)/bin/python
+oracle: oracle-tokenizer oracle-jinja oracle-image
+$(ORACLE_PYTHON):
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet -r pipelines/reference/requirements.txt
+oracle-tokenizer: $O/assay-export $(ORACLE_PYTHON)
+	$(ORACLE_PYTHON) tests/oracle/tokenizer_differential.py --export $< \
+	    --seed $(ORACLE_SEED) --strings $(ORACLE_TEXTS) $(ORACLE_PACKS)
+oracle-jinja: $O/tests/jinja_goldens_test $(ORACLE_PYTHON)
+	@mkdir -p $O/oracle
+	$(ORACLE_PYTHON) tests/oracle/jinja_generate.py $(ORACLE_TEMPLATES) \
+	    $(ORACLE_SEED) >$O/oracle/jinja.jsonl
+	$< $O/oracle/jinja.jsonl
+oracle-image: $O/assay-export $(ORACLE_PYTHON)
+	$(ORACLE_PYTHON) tests/oracle/image_differential.py --export $< \
+	    --seed $(ORACLE_SEED) --images $(ORACLE_IMAGES)
 
 # Processor time beside upstream's tokenizers library: TEXT=FILE.
 bench-tokenizer: $O/assay-export
@@ -216,7 +242,7 @@ FORCE:
 .PHONY: all build tests check bench \
         check-builds check-layers check-headers man qualify parity mutant smoke audit \
         archive sign synth reference \
-        oracle-tokenizer bench-tokenizer fuzz install clean FORCE
+        goldens oracle oracle-tokenizer oracle-jinja oracle-image bench-tokenizer fuzz install clean FORCE
 .SECONDARY:
 
 endif

@@ -58,11 +58,19 @@ int image_alloc(struct image *image, uint64_t width, uint64_t height,
     return 0;
 }
 
+int image_alloc_alpha(struct image *image, struct err *err)
+{
+    image->alpha = mem_array((size_t)(image->width * image->height), 1,
+                             IMAGE_MAX_PIXELS, err);
+    return image->alpha ? 0 : -1;
+}
+
 void image_release(struct image *image)
 {
     if (!image)
         return;
     free(image->rgb);
+    free(image->alpha);
     *image = (struct image)IMAGE_INIT;
 }
 
@@ -73,8 +81,8 @@ const char *image_kind_name(enum image_kind kind)
     return names[kind];
 }
 
-int image_decode(const void *bytes, size_t len, struct image *out,
-                 struct err *err)
+static int decode(const void *bytes, size_t len, bool is_alpha_kept,
+                  struct image *out, struct err *err)
 {
     const uint8_t *data = bytes;
     int ret;
@@ -82,14 +90,14 @@ int image_decode(const void *bytes, size_t len, struct image *out,
     *out = (struct image)IMAGE_INIT;
     if (starts(data, len, 0, "\x89PNG\r\n\x1a\n", 8)) {
         out->kind = IMAGE_PNG;
-        ret = image_decode_png(data, len, out, err);
+        ret = image_decode_png(data, len, is_alpha_kept, out, err);
     } else if (starts(data, len, 0, "\xff\xd8\xff", 3)) {
         out->kind = IMAGE_JPEG;
         ret = image_decode_jpeg(data, len, out, err);
     } else if (starts(data, len, 0, "RIFF", 4) &&
                starts(data, len, 8, "WEBP", 4)) {
         out->kind = IMAGE_WEBP;
-        ret = image_decode_webp(data, len, out, err);
+        ret = image_decode_webp(data, len, is_alpha_kept, out, err);
     } else {
         for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
             if (starts(data, len, others[i].offset, others[i].bytes,
@@ -107,19 +115,42 @@ int image_decode(const void *bytes, size_t len, struct image *out,
     return ret;
 }
 
-int image_load(const char *path, struct image *out, struct err *err)
+int image_decode(const void *data, size_t len, struct image *out,
+                 struct err *err)
+{
+    return decode(data, len, false, out, err);
+}
+
+int image_decode_alpha(const void *data, size_t len, struct image *out,
+                       struct err *err)
+{
+    return decode(data, len, true, out, err);
+}
+
+static int load(const char *path, bool is_alpha_kept, struct image *out,
+                struct err *err)
 {
     struct buf data = BUF_INIT;
     int ret = -1;
 
     *out = (struct image)IMAGE_INIT;
     if (io_read_file(path, MAX_FILE, &data, err) == 0) {
-        ret = image_decode(data.data, data.len, out, err);
+        ret = decode(data.data, data.len, is_alpha_kept, out, err);
         if (ret)
             err_in(err, "%s", path);
     }
     buf_release(&data);
     return ret;
+}
+
+int image_load(const char *path, struct image *out, struct err *err)
+{
+    return load(path, false, out, err);
+}
+
+int image_load_alpha(const char *path, struct image *out, struct err *err)
+{
+    return load(path, true, out, err);
 }
 
 /*
@@ -161,15 +192,24 @@ int image_orient(struct image *image, struct err *err)
     if (image->orientation < 0)
         return err_set(err, ERR_INPUT, "%s: the EXIF block is not TIFF",
                        image_kind_name(image->kind));
+    to.rgb = to.alpha = NULL;
     if (image_alloc(&to, (uint64_t)(is_turned ? h : w),
-                    (uint64_t)(is_turned ? w : h), err))
+                    (uint64_t)(is_turned ? w : h), err) ||
+        (image->alpha && image_alloc_alpha(&to, err))) {
+        free(to.rgb);
         return -1;
+    }
     for (int64_t y = 0; y < to.height; y++)
-        for (int64_t x = 0; x < to.width; x++)
-            memcpy(to.rgb + (y * to.width + x) * 3,
-                   image->rgb + source(image->orientation, x, y, w, h) * 3, 3);
+        for (int64_t x = 0; x < to.width; x++) {
+            int64_t at = source(image->orientation, x, y, w, h);
+
+            memcpy(to.rgb + (y * to.width + x) * 3, image->rgb + at * 3, 3);
+            if (to.alpha)
+                to.alpha[y * to.width + x] = image->alpha[at];
+        }
     to.orientation = 1;
     free(image->rgb);
+    free(image->alpha);
     *image = to;
     return 0;
 }

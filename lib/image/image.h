@@ -27,20 +27,24 @@ struct image {
     enum image_kind kind;
     int orientation;   /* 1 to 8; -1: its EXIF block is damaged */
     char warning[200]; /* what the decoder put right, as Pillow does; or "" */
+    uint8_t *alpha;    /* a byte a pixel, owned; NULL unless asked for */
 };
 
-#define IMAGE_INIT                \
-    {                             \
-        0, 0, NULL, IMAGE_PNG, 1, \
-        {                         \
-            0                     \
-        }                         \
+#define IMAGE_INIT                          \
+    {                                       \
+        0, 0, NULL, IMAGE_PNG, 1, {0}, NULL \
     }
 
 /* Decodes; errors from image_load name the path.  On failure *out is empty. */
 int image_load(const char *path, struct image *out, struct err *err);
 int image_decode(const void *data, size_t len, struct image *out,
                  struct err *err);
+
+/* The same with the alpha channel that the file stores, if it stores one: a
+ * PNG of colour type 4 or 6 (tRNS is none) or a WebP with alpha. */
+int image_load_alpha(const char *path, struct image *out, struct err *err);
+int image_decode_alpha(const void *data, size_t len, struct image *out,
+                       struct err *err);
 void image_release(struct image *image);
 const char *image_kind_name(enum image_kind kind);
 
@@ -74,7 +78,9 @@ enum image_passes {
 int image_passes_parse(const char *library, enum image_passes *out,
                        struct err *err);
 
-/* Image.resize((width, height), filter): a new image; `from` is kept. */
+/* Image.resize((width, height), filter): a new image; `from` is kept.  With
+ * alpha it is Pillow's resize of RGBA: the colours are multiplied by alpha
+ * before and divided by it after, unless the size stays. */
 int image_resize(const struct image *from, int64_t width, int64_t height,
                  enum image_filter filter, enum image_passes passes,
                  struct image *out, struct err *err);

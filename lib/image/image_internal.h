@@ -11,16 +11,18 @@ enum {
 /* ERR_INPUT for a side of 0 or past the limits. */
 int image_check_size(uint64_t width, uint64_t height, struct err *err);
 
-/* Checks the size and allocates rgb. */
+/* Checks the size and allocates rgb; the second, alpha for as many pixels. */
 int image_alloc(struct image *image, uint64_t width, uint64_t height,
                 struct err *err);
+int image_alloc_alpha(struct image *image, struct err *err);
 
-int image_decode_png(const uint8_t *data, size_t len, struct image *out,
-                     struct err *err);
+/* Alpha is kept in out->alpha when it is asked for and there. */
+int image_decode_png(const uint8_t *data, size_t len, bool is_alpha_kept,
+                     struct image *out, struct err *err);
 int image_decode_jpeg(const uint8_t *data, size_t len, struct image *out,
                       struct err *err);
-int image_decode_webp(const uint8_t *data, size_t len, struct image *out,
-                      struct err *err);
+int image_decode_webp(const uint8_t *data, size_t len, bool is_alpha_kept,
+                      struct image *out, struct err *err);
 const char *image_png_version(void);
 const char *image_jpeg_version(void);
 const char *image_webp_version(void);

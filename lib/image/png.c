@@ -236,7 +236,8 @@ static void on_warning(png_structp png, png_const_charp text)
 }
 
 /* Rows as stored, one byte a sample (two for 16-bit gray), into `rows`. */
-static int read_rows(const struct chunks *c, png_bytep *rows, struct err *err)
+static int read_rows(const struct chunks *c, bool is_alpha_kept,
+                     png_bytep *rows, struct err *err)
 {
     struct reader r = {.data = (const uint8_t *)c->stream.data,
                        .len = c->stream.len};
@@ -261,7 +262,8 @@ static int read_rows(const struct chunks *c, png_bytep *rows, struct err *err)
     png_set_packing(png);
     if (c->color != PNG_COLOR_TYPE_GRAY)
         png_set_strip_16(png);
-    png_set_strip_alpha(png);
+    if (!is_alpha_kept)
+        png_set_strip_alpha(png);
     png_set_interlace_handling(png);
     png_read_update_info(png, info);
     png_read_image(png, rows);
@@ -298,8 +300,20 @@ static int expand(const struct chunks *c, const uint8_t *from, uint8_t *rgb,
     return 0;
 }
 
-int image_decode_png(const uint8_t *data, size_t len, struct image *out,
-                     struct err *err)
+/* Samples whose last channel is alpha, gray or colour, apart. */
+static void split(const uint8_t *from, size_t channels, struct image *out)
+{
+    size_t pixels = (size_t)(out->width * out->height);
+
+    for (size_t i = 0; i < pixels; i++, from += channels) {
+        for (size_t k = 0; k < 3; k++)
+            out->rgb[3 * i + k] = from[channels == 4 ? k : 0];
+        out->alpha[i] = from[channels - 1];
+    }
+}
+
+int image_decode_png(const uint8_t *data, size_t len, bool is_alpha_kept,
+                     struct image *out, struct err *err)
 {
     struct chunks c = {.stream = BUF_INIT};
     uint8_t *samples = NULL;
@@ -309,12 +323,14 @@ int image_decode_png(const uint8_t *data, size_t len, struct image *out,
     if (walk(&c, data, len, err) || image_alloc(out, c.width, c.height, err))
         goto out;
     size_t pixels = (size_t)c.width * c.height;
+    bool has_alpha = is_alpha_kept && c.color & PNG_COLOR_MASK_ALPHA;
     size_t sample = c.color & PNG_COLOR_MASK_COLOR && c.color != 3    ? 3
                     : c.color == PNG_COLOR_TYPE_GRAY && c.depth == 16 ? 2
                                                                       : 1;
+    sample += has_alpha;
     if (sample != 3) {
-        samples = mem_array(pixels, sample, (size_t)IMAGE_MAX_PIXELS * 2, err);
-        if (!samples)
+        samples = mem_array(pixels, sample, (size_t)IMAGE_MAX_PIXELS * 4, err);
+        if (!samples || (has_alpha && image_alloc_alpha(out, err)))
             goto out;
     }
     rows = mem_array(c.height, sizeof(*rows), SIZE_MAX / 2, err);
@@ -322,9 +338,11 @@ int image_decode_png(const uint8_t *data, size_t len, struct image *out,
         goto out;
     for (size_t y = 0; y < c.height; y++)
         rows[y] = (samples ? samples : out->rgb) + y * c.width * sample;
-    if (read_rows(&c, rows, err) ||
-        (samples && expand(&c, samples, out->rgb, pixels, err)))
+    if (read_rows(&c, has_alpha, rows, err) ||
+        (samples && !has_alpha && expand(&c, samples, out->rgb, pixels, err)))
         goto out;
+    if (has_alpha)
+        split(samples, sample, out);
     out->orientation = c.orientation ? c.orientation : c.xmp;
     ret = 0;
 out:

@@ -158,9 +158,10 @@ static int resize_one(const struct image *from, bool is_vertical, int64_t size,
     int ret = -1;
 
     *out = *from;
-    out->rgb = NULL;
+    out->rgb = out->alpha = NULL;
     if (image_alloc(out, (uint64_t)(is_vertical ? from->width : size),
                     (uint64_t)(is_vertical ? size : from->height), err) ||
+        (from->alpha && image_alloc_alpha(out, err)) ||
         taps_make(&t, is_vertical ? from->height : from->width, size, filter,
                   err))
         goto out;
@@ -168,6 +169,10 @@ static int resize_one(const struct image *from, bool is_vertical, int64_t size,
         pass(&t, from->rgb, out->rgb, 1, row, 0);
     else
         pass(&t, from->rgb, out->rgb, from->height, CHANNELS, row);
+    if (from->alpha && is_vertical)
+        pass(&t, from->alpha, out->alpha, 1, from->width, 0);
+    else if (from->alpha)
+        pass(&t, from->alpha, out->alpha, from->height, 1, from->width);
     ret = 0;
 out:
     taps_release(&t);
@@ -190,19 +195,58 @@ static bool is_vertical_first(const struct image *from, int64_t w, int64_t h,
     return false;
 }
 
-int image_resize(const struct image *from, int64_t width, int64_t height,
-                 enum image_filter filter, enum image_passes passes,
-                 struct image *out, struct err *err)
+static int copy(const struct image *from, struct image *out, struct err *err)
+{
+    size_t pixels = (size_t)(from->width * from->height);
+
+    *out = *from;
+    out->rgb = out->alpha = NULL;
+    if (image_alloc(out, (uint64_t)from->width, (uint64_t)from->height, err) ||
+        (from->alpha && image_alloc_alpha(out, err))) {
+        image_release(out);
+        return -1;
+    }
+    memcpy(out->rgb, from->rgb, pixels * CHANNELS);
+    if (from->alpha)
+        memcpy(out->alpha, from->alpha, pixels);
+    return 0;
+}
+
+/* Colours times alpha / 255, rounded; and back, rounded down. */
+static void premultiply(struct image *image)
+{
+    int64_t pixels = image->width * image->height;
+
+    for (int64_t i = 0; i < pixels * CHANNELS; i++) {
+        int t = image->rgb[i] * image->alpha[i / CHANNELS] + 128;
+
+        image->rgb[i] = (uint8_t)(((t >> 8) + t) >> 8);
+    }
+}
+
+static void unpremultiply(struct image *image)
+{
+    int64_t pixels = image->width * image->height;
+
+    for (int64_t i = 0; i < pixels * CHANNELS; i++) {
+        int a = image->alpha[i / CHANNELS];
+
+        if (a != 0 && a != 255) {
+            int v = 255 * image->rgb[i] / a;
+
+            image->rgb[i] = (uint8_t)(v > 255 ? 255 : v);
+        }
+    }
+}
+
+static int resize(const struct image *from, int64_t width, int64_t height,
+                  enum image_filter filter, enum image_passes passes,
+                  struct image *out, struct err *err)
 {
     bool is_second_first = is_vertical_first(from, width, height, passes);
     struct image current = *from, next;
     bool is_owned = false;
 
-    *out = (struct image)IMAGE_INIT;
-    if (width < 1 || height < 1 ||
-        image_check_size((uint64_t)width, (uint64_t)height, err))
-        return err_set(err, ERR_INPUT, "%lld x %lld pixels", (long long)width,
-                       (long long)height);
     for (int i = 0; i < 2; i++) {
         bool is_vertical = (i == 1) != is_second_first;
         int64_t size = is_vertical ? height : width;
@@ -219,13 +263,34 @@ int image_resize(const struct image *from, int64_t width, int64_t height,
         current = next;
         is_owned = true;
     }
-    if (!is_owned) {
-        if (image_alloc(&current, (uint64_t)width, (uint64_t)height, err))
-            return -1;
-        memcpy(current.rgb, from->rgb, (size_t)(width * height) * CHANNELS);
-    }
+    if (!is_owned)
+        return copy(from, out, err);
     *out = current;
     return 0;
+}
+
+int image_resize(const struct image *from, int64_t width, int64_t height,
+                 enum image_filter filter, enum image_passes passes,
+                 struct image *out, struct err *err)
+{
+    bool is_same = width == from->width && height == from->height;
+    struct image multiplied;
+
+    *out = (struct image)IMAGE_INIT;
+    if (width < 1 || height < 1 ||
+        image_check_size((uint64_t)width, (uint64_t)height, err))
+        return err_set(err, ERR_INPUT, "%lld x %lld pixels", (long long)width,
+                       (long long)height);
+    if (!from->alpha || is_same)
+        return resize(from, width, height, filter, passes, out, err);
+    if (copy(from, &multiplied, err))
+        return -1;
+    premultiply(&multiplied);
+    int ret = resize(&multiplied, width, height, filter, passes, out, err);
+    image_release(&multiplied);
+    if (ret == 0)
+        unpremultiply(out);
+    return ret;
 }
 
 bool image_filter_parse(const char *name, enum image_filter *out)

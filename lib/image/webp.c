@@ -1,4 +1,5 @@
-/* WebP through libwebp: one still frame, RGBA decoded and alpha dropped. */
+/* WebP through libwebp: one still frame, RGBA decoded, alpha dropped or kept.
+ */
 #include "base/mem.h"
 #include "image/image_internal.h"
 
@@ -23,7 +24,8 @@ static int orientation(const WebPDemuxer *demux)
     return found;
 }
 
-static int decode(const WebPDemuxer *demux, struct image *out, struct err *err)
+static int decode(const WebPDemuxer *demux, bool is_alpha_kept,
+                  struct image *out, struct err *err)
 {
     WebPIterator frame;
     uint8_t *rgba = NULL;
@@ -40,7 +42,9 @@ static int decode(const WebPDemuxer *demux, struct image *out, struct err *err)
         err_set(err, ERR_INPUT, "the frame does not fill the canvas");
         goto out;
     }
-    if (image_alloc(out, w, h, err))
+    bool has_alpha = is_alpha_kept && frame.has_alpha;
+    if (image_alloc(out, w, h, err) ||
+        (has_alpha && image_alloc_alpha(out, err)))
         goto out;
     rgba = mem_array((size_t)(w * h), 4, (size_t)IMAGE_MAX_PIXELS * 4, err);
     if (!rgba)
@@ -53,6 +57,8 @@ static int decode(const WebPDemuxer *demux, struct image *out, struct err *err)
     for (uint64_t i = 0; i < w * h; i++)
         for (int c = 0; c < 3; c++)
             out->rgb[i * 3 + (uint64_t)c] = rgba[i * 4 + (uint64_t)c];
+    for (uint64_t i = 0; has_alpha && i < w * h; i++)
+        out->alpha[i] = rgba[i * 4 + 3];
     out->orientation = orientation(demux);
     ret = 0;
 out:
@@ -61,8 +67,8 @@ out:
     return ret;
 }
 
-int image_decode_webp(const uint8_t *data, size_t len, struct image *out,
-                      struct err *err)
+int image_decode_webp(const uint8_t *data, size_t len, bool is_alpha_kept,
+                      struct image *out, struct err *err)
 {
     WebPData bytes = {data, len};
     WebPDemuxer *demux = WebPDemux(&bytes);
@@ -70,7 +76,7 @@ int image_decode_webp(const uint8_t *data, size_t len, struct image *out,
 
     if (!demux)
         return err_set(err, ERR_INPUT, "cut short or damaged");
-    ret = decode(demux, out, err);
+    ret = decode(demux, is_alpha_kept, out, err);
     WebPDemuxDelete(demux);
     return ret;
 }

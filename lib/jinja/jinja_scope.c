@@ -45,6 +45,7 @@ struct place_in {
     struct table *table;
     bool is_soft; /* in an if: unknown filters fail only when reached */
     bool in_loop;
+    bool in_operator; /* part of an expression that upstream folds */
 };
 
 static void collect(struct rt *rt, struct table *t, struct jnode *n);
@@ -506,7 +507,7 @@ static void visit_for(struct rt *rt, struct place_in in, struct jnode *n)
     visit(rt, in, n->b);
     if (n->flag)
         f = new_function(rt, outer->f);
-    struct place_in body = {new_table(rt, outer, f), false, true};
+    struct place_in body = {new_table(rt, outer, f), false, true, false};
     n->has_caller = n->flag || is_used(rt, &n->list, "loop"); /* extended */
     if (n->has_caller)
         declare(rt, body.table, "loop");
@@ -514,7 +515,8 @@ static void visit_for(struct rt *rt, struct place_in in, struct jnode *n)
     collect_all(rt, body.table, &n->list);
     if (n->c) {
         struct function *filter = new_function(rt, outer->f);
-        struct place_in test = {new_table(rt, outer, filter), false, false};
+        struct place_in test = {new_table(rt, outer, filter), false, false,
+                                false};
 
         n->target2 = copy_target(rt, n->a);
         collect_target(rt, test.table, n->a);
@@ -532,7 +534,7 @@ static void visit_for(struct rt *rt, struct place_in in, struct jnode *n)
     if (n->more.n) {
         /* in a recursive loop's function a break would leave nothing */
         struct place_in other = {new_table(rt, outer, f), false,
-                                 in.in_loop && !n->flag};
+                                 in.in_loop && !n->flag, false};
 
         collect_all(rt, other.table, &n->more);
         visit_all(rt, other, &n->more);
@@ -546,7 +548,7 @@ static void visit_for(struct rt *rt, struct place_in in, struct jnode *n)
 static void visit_macro_body(struct rt *rt, struct place_in in, struct jnode *n)
 {
     struct function *f = new_function(rt, in.table->f);
-    struct place_in body = {new_table(rt, in.table, f), false, false};
+    struct place_in body = {new_table(rt, in.table, f), false, false, false};
     bool has_kwargs = false, has_varargs = false;
     size_t caller = SIZE_MAX;
 
@@ -698,6 +700,33 @@ static void fold_parts(struct jnode *n)
         fold(n->kw[i].value, false);
 }
 
+static const char *unhashable(const struct jnode *n)
+{
+    const char *found = n->type == JN_LIST   ? "list"
+                        : n->type == JN_DICT ? "dict"
+                                             : NULL;
+
+    for (size_t i = 0; n->type == JN_TUPLE && !found && i < n->list.n; i++)
+        found = unhashable(n->list.v[i]);
+    return found;
+}
+
+/* Upstream makes a dict of constants when it compiles, item by item until one
+ * is no constant, and does not catch what Python says of a key. */
+static void check_keys(struct rt *rt, const struct jnode *n)
+{
+    for (size_t i = 0; i < n->list.n; i++) {
+        const char *type = unhashable(n->list.v[i]);
+
+        if (!n->list.v[i]->is_const || !n->more.v[i]->is_const)
+            return;
+        if (type) {
+            rt->at = n->list.v[i]->at;
+            rt_fail(rt, ERR_INPUT, "unhashable type: '%s'", type);
+        }
+    }
+}
+
 static void visit_all(struct rt *rt, struct place_in in,
                       const struct jnodes *list)
 {
@@ -711,6 +740,7 @@ static void visit(struct rt *rt, struct place_in in, struct jnode *n)
         return;
     rt_step(rt, 1);
     rt_enter(rt);
+    in.in_operator = in.in_operator || n->type > JN_DICT;
     switch (n->type) {
     case JN_NAME:
     case JN_NSREF:
@@ -769,6 +799,8 @@ static void visit(struct rt *rt, struct place_in in, struct jnode *n)
         visit(rt, in, n->star);
         visit(rt, in, n->star2);
     }
+    if (n->type == JN_DICT && in.in_operator)
+        check_keys(rt, n);
     n->is_const = judge(rt, n);
     if (!n->is_const)
         fold_parts(n);
@@ -778,7 +810,7 @@ static void visit(struct rt *rt, struct place_in in, struct jnode *n)
 void jinja_scope(struct rt *rt, struct jinja_template *t)
 {
     struct function *f = new_function(rt, NULL);
-    struct place_in in = {new_table(rt, NULL, f), false, false};
+    struct place_in in = {new_table(rt, NULL, f), false, false, false};
 
     if (is_used(rt, &t->root->list, "self"))
         rt_fail(rt, ERR_UNSUPPORTED, "the variable 'self'");

@@ -1058,7 +1058,9 @@ struct jval jval_add(struct rt *rt, struct jval a, struct jval b)
 
 static struct jval repeat(struct rt *rt, struct jval v, struct jval times)
 {
-    int64_t n = jval_clamp(rt, times);
+    if (times.type == JV_BIG)
+        rt_fail(rt, ERR_INPUT, "cannot fit 'int' into an index-sized integer");
+    int64_t n = jval_index(rt, times);
 
     n = n < 0 ? 0 : n;
     if (v.type == JV_STR) {

@@ -31,13 +31,18 @@ wrong=$(python3 - "$export" $files <<'EOF'
 import json, subprocess, sys
 for row in map(json.loads, open("fixtures/image/resize.jsonl")):
     to = "%dx%d:%s" % (*row["out"], row["filter"])
-    got = json.loads(subprocess.run([sys.argv[1], "--json", "--resize", to, "--image",
+    rgba = row["mode"] == "RGBA"
+    got = json.loads(subprocess.run([sys.argv[1], "--json", *["--alpha"] * rgba, "--resize", to, "--image",
         sys.argv[2] + "/" + row["file"]], capture_output=True, text=True).stdout)
-    if got.get("resized_sha256") != row["sha256"]:
+    if got.get("resized_rgba_sha256" if rgba else "resized_sha256") != row["sha256"]:
         print(row["file"], to, got)
 EOF
 )
-is "$wrong" "" "every resize is Pillow 12.3's"
+is "$wrong" "" "every resize is Pillow 12.3's, RGBA with --alpha"
+runs 0 "an image without alpha" "$export" --json --alpha --image $files/rgb.png
+is "$(grep -c rgba "$T/out")" 0 "--alpha adds nothing to it"
+runs 2 "--alpha and a processor" "$export" --alpha --image $files/rgb.png --pack fixtures/tiny/pack
+says "--alpha goes with --image, without --pack" "it is named"
 
 mkdir "$T/pack"
 wrong=$(python3 - "$export" $files "$T/pack" <<'EOF'

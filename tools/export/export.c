@@ -30,6 +30,7 @@ static const struct cli_opt options[] = {
      &opt.images},
     {0, "resize", "WxH:filter", "with --image: the digest of that size too",
      CLI_STR, &opt.resize},
+    {0, "alpha", NULL, "with --image: keep alpha", CLI_FLAG, &opt.is_alpha},
     {'j', "json", NULL, "print JSON", CLI_FLAG, &opt.is_json},
     STAGE_OPTIONS(opt.stage),
     {0},
@@ -96,6 +97,9 @@ static int check(enum mode mode, struct err *err)
         return err_set(err, ERR_USAGE, "--decode goes with --jsonl");
     if (opt.resize && mode != IMAGES)
         return err_set(err, ERR_USAGE, "--resize goes with --image");
+    if (opt.is_alpha && (mode != IMAGES || opt.pack))
+        return err_set(err, ERR_USAGE,
+                       "--alpha goes with --image, without --pack");
     if (opt.is_json && !modes[mode].takes_json)
         return err_set(err, ERR_USAGE, "%s takes no --json", modes[mode].name);
     return 0;

@@ -14,7 +14,7 @@ struct export_options {
     const char *pack, *cases, *one_case, *protocol, *out;
     const char *text, *render, *jsonl, *template, *context, *resize;
     struct cli_list images;
-    bool is_json, is_decode;
+    bool is_json, is_decode, is_alpha;
     struct stage_options stage;
 };
 

@@ -15,7 +15,7 @@
 
 struct settings {
     enum image_passes passes;
-    bool is_resized, has_processor;
+    bool is_resized, has_processor, is_alpha;
     int64_t width, height;
     enum image_filter filter;
     struct image_processor processor;
@@ -51,6 +51,24 @@ static void put_pixels(json_t *row, const char *key, const struct image *image)
                (size_t)(image->width * image->height * 3));
 }
 
+/* As Pillow's RGBA lies in memory. */
+static int put_rgba(json_t *row, const char *key, const struct image *image,
+                    struct err *err)
+{
+    size_t pixels = (size_t)(image->width * image->height);
+    uint8_t *rgba = mem_array(pixels, 4, SIZE_MAX / 2, err);
+
+    if (!rgba)
+        return -1;
+    for (size_t i = 0; i < pixels; i++) {
+        memcpy(rgba + 4 * i, image->rgb + 3 * i, 3);
+        rgba[4 * i + 3] = image->alpha[i];
+    }
+    put_digest(row, key, rgba, 4 * pixels);
+    free(rgba);
+    return 0;
+}
+
 static int put_resized(json_t *row, const struct settings *s,
                        const struct image *image, struct err *err)
 {
@@ -59,9 +77,13 @@ static int put_resized(json_t *row, const struct settings *s,
     if (image_resize(image, s->width, s->height, s->filter, s->passes, &to,
                      err))
         return -1;
-    put_pixels(row, "resized_sha256", &to);
+    int ret = 0;
+    if (to.alpha)
+        ret = put_rgba(row, "resized_rgba_sha256", &to, err);
+    else
+        put_pixels(row, "resized_sha256", &to);
     image_release(&to);
-    return 0;
+    return ret;
 }
 
 static int put_patches(json_t *row, const struct settings *s,
@@ -97,7 +119,8 @@ static int describe(json_t *row, const char *path, const struct settings *s,
     struct image image;
     int ret = -1;
 
-    if (image_load(path, &image, err))
+    if (s->is_alpha ? image_load_alpha(path, &image, err)
+                    : image_load(path, &image, err))
         return -1;
     json_object_set_new(row, "width", json_integer(image.width));
     json_object_set_new(row, "height", json_integer(image.height));
@@ -107,7 +130,8 @@ static int describe(json_t *row, const char *path, const struct settings *s,
                             json_integer(image.orientation));
     if (image.warning[0])
         json_object_set_new(row, "warning", json_string(image.warning));
-    if ((s->is_resized && put_resized(row, s, &image, err)) ||
+    if ((image.alpha && put_rgba(row, "rgba_sha256", &image, err)) ||
+        (s->is_resized && put_resized(row, s, &image, err)) ||
         (s->has_processor && put_patches(row, s, &image, err))) {
         err_in(err, "%s", path);
         goto out;
@@ -156,6 +180,7 @@ int export_images(const struct export_options *opt,
     if ((opt->resize && parse_resize(opt->resize, &s, err)) ||
         image_passes_parse(protocol->image_library, &s.passes, err))
         return -1;
+    s.is_alpha = opt->is_alpha;
     if (opt->pack) {
         if (image_processor_load(opt->pack, &s.processor, err))
             return -1;
