@@ -1,6 +1,7 @@
 /* Checked allocation. */
 #include "base/mem.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static void *checked(void *p)
 {
     if (p)
         return p;
-    fputs("out of memory\n", stderr);
+    fprintf(stderr, "%s: out of memory\n", program_invocation_short_name);
     exit(ERR_SYSTEM);
 }
 

@@ -118,6 +118,12 @@ static int check_grids(const struct bonsai_config *c, const struct sequence *s,
                            "image_grid_thw: image %lld is no multiple of %lld "
                            "patches a side",
                            (long long)i, (long long)merge);
+        /* at most 2^48; the sum stays below as well */
+        if (g[0] * g[1] * g[2] > s->patch_rows - patches)
+            return err_set(err, ERR_INPUT,
+                           "patches: %lld rows, the grids up to image %lld "
+                           "have more",
+                           (long long)s->patch_rows, (long long)i);
         patches += g[0] * g[1] * g[2];
     }
     for (int64_t i = 0; i < s->prompt; i++)

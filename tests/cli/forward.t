@@ -239,6 +239,20 @@ fresh
 plant cut "$T/w/in/shapes" image_grid_thw 0
 refused 3 "case 'shapes': " "image tokens without an image" --inputs "$T/w/in/shapes"
 fresh
+python3 - "$T/w/in/shapes" <<'EOP'
+import sys
+sys.path.insert(0, "tests/support")
+import plant
+path, tensors, meta = plant.holding(sys.argv[1], "image_grid_thw")
+t = tensors["image_grid_thw"]
+more = 1 << 16
+plant.set_values(t, plant.values(t) + [1 << 16, 1 << 16, 1 << 16] * more)
+t[1][0] += more
+plant.save(path, tensors, meta)
+EOP
+refused 3 "rows, the grids up to image 1 have more" \
+    "grids whose patches sum up to few in 64 bits" --inputs "$T/w/in/shapes"
+fresh
 plant drop "$T/w/in/shapes" patches
 refused 3 "holds no tensor 'patches'" "a grid without patches" --inputs "$T/w/in/shapes"
 
