@@ -29,4 +29,28 @@ holds floor records.1.relativeError 'v >= 0.0165 && v < 0.0175' "1.7 %"
 
 divided bf16 bf16 parity.json
 divided f32 f32 parity-f32.json
+
+same "three shards" --shards 3
+same "bare names" --rename language_model.=
+same "residual pairs spelt otherwise" --rename _res_proj.weight=_res.proj_weight \
+    --rename _res_norm.weight=_res.norm_weight
+same "a bias without its gate" \
+    --rename gate.e_score_correction_bias=e_score_correction_bias
+same "keys that nothing reads" --set text_config.rope_theta=5 \
+    --set text_config.head_dim=999 --set text_config.model_max_length=7
+refused 4 "'text_config.mla_use_nope' is not true" \
+    --set text_config.mla_use_nope=false
+refused 4 "'text_config.hidden_act' is 'gelu'" --set 'text_config.hidden_act="gelu"'
+refused 4 "and 'kda_layers' contradict each other in layer 4" \
+    --set 'text_config.linear_attn_config.kda_layers=[1, 2, 3, 4]'
+refused 4 "names no layer of 1 to 4" \
+    --set 'text_config.linear_attn_config.full_attn_layers=[0]'
+refused 4 "'text_config.linear_attn_config.gate_lower_bound' is not below 0" \
+    --set text_config.linear_attn_config.gate_lower_bound=1
+refused 4 "'text_config.linear_attn_config.forget_gate' is not known" \
+    --set text_config.linear_attn_config.forget_gate=1
+refused 4 "'text_config.moe_router_activation_func' is 'relu'" \
+    --set 'text_config.moe_router_activation_func="relu"'
+# without its key the residual is an ordinary one, and these tensors unread
+refused 3 "_res_" --drop text_config.attn_res_block_size
 done_testing

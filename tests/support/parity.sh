@@ -39,3 +39,22 @@ divided() { # NAME PRECISION INPUT, as of the pass before
     ok $? "$whole: a record by itself has the same states"
     rm -r "$T/again" "$T/alone"
 }
+# Another layout or spelling of the model: the bytes of the pass bf16.
+same() { # NAME OPTION...: of repack.py
+    name=$1
+    shift
+    rm -rf "$T/pack" "$T/same"
+    python3 tests/support/repack.py "$A" "$T/pack" "$@"
+    runs 0 "$name: the pass runs" "$(bin forward)" --model "$T/pack" \
+        --parity "$A/parity.json" --precision bf16 --out "$T/same"
+    same_states bf16 same "$name: the same bytes"
+}
+refused() { # STATUS WORDS OPTION...: of repack.py
+    status=$1 words=$2
+    shift 2
+    rm -rf "$T/pack"
+    python3 tests/support/repack.py "$A" "$T/pack" "$@"
+    runs "$status" "refused: $words" "$(bin forward)" --model "$T/pack" \
+        --parity "$A/parity.json" --out "$T/never"
+    says "$words" "in these words"
+}
