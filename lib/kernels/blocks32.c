@@ -29,10 +29,10 @@ static float fma_flushed(float a, float b, float c)
     return flush(y);
 }
 
-float blocks32_dot(const float *a, int64_t a_step, const float *b,
-                   int64_t b_step, int64_t n)
+static float dot_from(float y, const float *a, int64_t a_step, const float *b,
+                      int64_t b_step, int64_t n)
 {
-    float y = 0;
+    y = flush(y);
 
     for (int64_t at = 0; at < n; at += BLOCK) {
         int64_t end = n - at < BLOCK ? n : at + BLOCK;
@@ -51,11 +51,18 @@ float blocks32_dot(const float *a, int64_t a_step, const float *b,
     return y;
 }
 
+float blocks32_dot(const float *a, int64_t a_step, const float *b,
+                   int64_t b_step, int64_t n)
+{
+    return dot_from(0, a, a_step, b, b_step, n);
+}
+
 struct job {
     float *y;
     const float *x, *bias;
     const struct dense_weight *w;
     int64_t rows, chunk;
+    bool is_added;
 };
 
 static void piece(void *ctx, int64_t first, int64_t end)
@@ -71,7 +78,9 @@ static void piece(void *ctx, int64_t first, int64_t end)
                      (size_t)w->in, decoded);
         for (int64_t t = 0; t < job->rows; t++) {
             const float *x = job->x + t * w->in;
-            float y = blocks32_dot(x, 1, decoded, 1, first_chunk);
+            float *to = &job->y[t * w->out + o];
+            float y = dot_from(job->is_added ? *to : 0, x, 1, decoded, 1,
+                               first_chunk);
 
             for (int64_t k = first_chunk; k < w->in; k += job->chunk) {
                 int64_t n = w->in - k < job->chunk ? w->in - k : job->chunk;
@@ -80,16 +89,16 @@ static void piece(void *ctx, int64_t first, int64_t end)
             }
             if (job->bias)
                 y += job->bias[o];
-            job->y[t * w->out + o] = canonical_f32(y);
+            *to = canonical_f32(y);
         }
     }
 }
 
 void blocks32_matmul_plain(float *y, const float *x,
                            const struct dense_weight *w, const float *bias,
-                           int64_t rows, int64_t chunk)
+                           int64_t rows, int64_t chunk, bool is_added)
 {
-    struct job job = {y, x, bias, w, rows, chunk};
+    struct job job = {y, x, bias, w, rows, chunk, is_added};
 
     threads_for(w->out, GRAIN, piece, &job);
 }
@@ -100,6 +109,13 @@ void blocks32_matmul(float *y, const float *x, const struct dense_weight *w,
     BUG_ON(w->dtype != DTYPE_BF16 || rows < 0 || chunk < 0 || chunk % BLOCK);
     if (w->in == 0) /* no sum at all */
         chunk = BLOCK;
-    kernels_table()->blocks32_matmul(y, x, w, bias, rows,
-                                     chunk ? chunk : w->in);
+    kernels_table()->blocks32_matmul(y, x, w, bias, rows, chunk ? chunk : w->in,
+                                     false);
+}
+
+void blocks32_matmul_add(float *y, const float *x, const struct dense_weight *w,
+                         int64_t rows)
+{
+    BUG_ON(w->dtype != DTYPE_BF16 || rows < 0 || w->in < 1);
+    kernels_table()->blocks32_matmul(y, x, w, NULL, rows, w->in, true);
 }

@@ -21,6 +21,10 @@
 void blocks32_matmul(float *y, const float *x, const struct dense_weight *w,
                      const float *bias, int64_t rows, int64_t chunk);
 
+/* The same, every y starting at what it holds; no chunks, no bias. */
+void blocks32_matmul_add(float *y, const float *x, const struct dense_weight *w,
+                         int64_t rows);
+
 /* One sum, of a[i * a_step] * b[i * b_step] for i < n. */
 float blocks32_dot(const float *a, int64_t a_step, const float *b,
                    int64_t b_step, int64_t n);

@@ -17,6 +17,7 @@ struct job {
     const float *x, *bias;
     const struct dense_weight *w;
     int64_t rows, chunk;
+    bool is_added;
 };
 
 /* Eight columns of eight rows, `stride` apart: panel[k][0 .. 8) from there. */
@@ -78,15 +79,13 @@ static inline void step(__m256 *a, __m256 *b, const float *x, __m256 wa,
     *b = _mm256_fmadd_ps(v, wb, *b);
 }
 
-/* Three rows of x, columns [0, n) of one chunk, from 0 into y [3][2]. */
+/* Three rows of x, columns [0, n) of one chunk, added to y [3][2]. */
 static void three_rows(__m256 *y, const float *x, int64_t stride,
                        const float *panel, int64_t n)
 {
     const __m256 zero = _mm256_setzero_ps();
     const float *x1 = x + stride, *x2 = x + 2 * stride;
 
-    for (int i = 0; i < 6; i++)
-        y[i] = zero;
     for (int64_t at = 0; at < n; at += BLOCK) {
         int64_t end = n - at < BLOCK ? n : at + BLOCK, k = at;
         __m256 e0 = zero, e1 = zero, e2 = zero, e3 = zero, e4 = zero, e5 = zero;
@@ -129,7 +128,7 @@ static void three_rows(__m256 *y, const float *x, int64_t stride,
     }
 }
 
-/* The same of rows [0, count), count at most three. */
+/* The same of `count` rows, one or three, from and to out [3][16]. */
 static void some_rows(const struct job *job, float *out, int64_t row,
                       int64_t count, const float *panel)
 {
@@ -138,8 +137,12 @@ static void some_rows(const struct job *job, float *out, int64_t row,
     int64_t stride = count < 3 ? 0 : in; /* then the first row three times */
     __m256 total[6], y[6];
 
+    for (int i = 0; i < 6; i++)
+        total[i] = _mm256_loadu_ps(out + i * 8);
     three_rows(total, x, stride, panel, in < chunk ? in : chunk);
     for (int64_t k = chunk; k < in; k += chunk) {
+        for (int i = 0; i < 6; i++)
+            y[i] = _mm256_setzero_ps();
         three_rows(y, x + k, stride, panel + k * LANES,
                    in - k < chunk ? in - k : chunk);
         for (int i = 0; i < 6; i++)
@@ -147,6 +150,17 @@ static void some_rows(const struct job *job, float *out, int64_t row,
     }
     for (int i = 0; i < 6; i++)
         _mm256_storeu_ps(out + i * 8, total[i]);
+}
+
+/* What the sums of a tile start at. */
+static void start(const struct job *job, float *out, int64_t row, int64_t count,
+                  int64_t first, int64_t n)
+{
+    memset(out, 0, 3 * LANES * sizeof(*out));
+    for (int64_t r = 0; r < count && job->is_added; r++)
+        for (int64_t lane = 0; lane < n; lane++)
+            out[r * LANES + lane] =
+                job->y[(row + r) * job->w->out + first + lane];
 }
 
 static void store(const struct job *job, const float *out, int64_t row,
@@ -182,6 +196,7 @@ static void piece(void *ctx, int64_t begin, int64_t end)
         fill_panel(panel, job->w, o, n);
         for (int64_t t = 0, count; t < job->rows; t += count) {
             count = job->rows - t < 3 ? 1 : 3;
+            start(job, out, t, count, o, n);
             some_rows(job, out, t, count, panel);
             store(job, out, t, count, o, n);
         }
@@ -192,9 +207,9 @@ static void piece(void *ctx, int64_t begin, int64_t end)
 
 void blocks32_matmul_avx2(float *y, const float *x,
                           const struct dense_weight *w, const float *bias,
-                          int64_t rows, int64_t chunk)
+                          int64_t rows, int64_t chunk, bool is_added)
 {
-    struct job job = {y, x, bias, w, rows, chunk};
+    struct job job = {y, x, bias, w, rows, chunk, is_added};
 
     threads_for(w->out, LANES, piece, &job);
 }

@@ -2,6 +2,7 @@
 #include "kernels/flash.h"
 
 #include "base/bug.h"
+#include "base/mem.h"
 #include "kernels/blocks32.h"
 #include "kernels/elementary.h"
 #include "kernels/kernels_internal.h"
@@ -9,6 +10,7 @@
 #include "kernels/round.h"
 #include "kernels/threads.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { KEYS = 512, LANES = 16 };
@@ -37,6 +39,17 @@ struct job {
     const float *q, *k, *v;
     const struct sdpa *how;
     int64_t rows, keys;
+    int64_t block; /* rows of queries that the kernel takes together */
+};
+
+/* One block of queries of one head, and the keys taken up at a time. */
+struct tile {
+    const struct job *job;
+    int64_t head, first, rows; /* of the queries */
+    float *q;                  /* [rows, key_dim] */
+    uint16_t *k, *v;           /* [KEYS, key_dim], [value_dim, KEYS] as used */
+    float *s, *values;         /* [rows, KEYS], [rows, value_dim] */
+    float *max, *sum, *keep;   /* [rows] */
 };
 
 static bool is_seen(const struct job *job, int64_t row, int64_t key)
@@ -45,89 +58,141 @@ static bool is_seen(const struct job *job, int64_t row, int64_t key)
                              : key <= job->keys - job->rows + row;
 }
 
-/* What a row has of the blocks so far. */
-struct running {
-    float max, sum;
-    float *values; /* [value_dim] */
-};
-
-static void add_block(const struct job *job, int64_t row, int64_t head,
-                      int64_t first, int64_t n, struct running *r, float *s)
+/* The keys that the kernel takes up for the tile: those its last row sees. */
+static int64_t tile_keys(const struct tile *t)
 {
+    const struct job *job = t->job;
+    int64_t past = job->how->visible ? job->rows : t->first + t->rows;
+
+    return job->keys - job->rows + past;
+}
+
+static void load_keys(struct tile *t, int64_t first, int64_t n)
+{
+    const struct job *job = t->job;
     const struct sdpa *how = job->how;
     const int64_t dim = how->key_dim, wide = how->value_dim;
-    const int64_t kv = head / (how->heads / how->kv_heads);
-    const float *q = job->q + (row * how->heads + head) * dim;
-    const float *v = job->v + (first * how->kv_heads + kv) * wide;
-    const float scale = (float)how->scale;
-    const int64_t whole = n / LANES * LANES;
-    float max = r->max, keep, sum;
+    const int64_t kv = t->head / (how->heads / how->kv_heads);
 
     for (int64_t j = 0; j < n; j++) {
-        const float *k = job->k + ((first + j) * how->kv_heads + kv) * dim;
+        int64_t at = (first + j) * how->kv_heads + kv;
 
-        s[j] = is_seen(job, row, first + j)
-                   ? blocks32_dot(q, 1, k, 1, dim) * scale
-                   : -INFINITY;
+        dtype_from_f32(DTYPE_BF16, job->k + at * dim, (size_t)dim,
+                       t->k + j * dim);
+        for (int64_t i = 0; i < wide; i++)
+            t->v[i * n + j] = bf16_from_f32(job->v[at * wide + i]);
+    }
+}
+
+/* Scores of one row to probabilities, rounded; the row's max, sum and keep. */
+static void weigh_row(struct tile *t, int64_t row, int64_t first, int64_t n)
+{
+    const struct sdpa *how = t->job->how;
+    const int64_t whole = n / LANES * LANES;
+    const float scale = (float)how->scale;
+    float *s = t->s + row * n, max = t->max[row], sum;
+
+    for (int64_t j = 0; j < n; j++) {
+        s[j] = is_seen(t->job, t->first + row, first + j) ? s[j] * scale
+                                                          : -INFINITY;
         max = s[j] > max ? s[j] : max;
     }
-    if (max == -INFINITY) /* nothing seen so far */
+    t->keep[row] = 1;
+    if (max == -INFINITY) { /* nothing seen so far */
+        memset(s, 0, (size_t)n * sizeof(*s));
         return;
+    }
     for (int64_t j = 0; j < n; j++)
         s[j] = how->kind == SDPA_FLASH && j < whole ? flash_exp(s[j] - max)
                                                     : elem_exp_f32(s[j] - max);
     sum = lanes16_sum(s, whole);
     for (int64_t j = whole; j < n; j++)
         sum += s[j];
-    keep = elem_exp_f32(r->max - max);
-    r->sum = r->sum * keep + sum;
-    r->max = max;
+    t->keep[row] = elem_exp_f32(t->max[row] - max);
+    t->sum[row] = t->sum[row] * t->keep[row] + sum;
+    t->max[row] = max;
     for (int64_t j = 0; j < n; j++)
         s[j] = round_to(DTYPE_BF16, s[j]);
-    for (int64_t i = 0; i < wide; i++)
-        r->values[i] = r->values[i] * keep +
-                       blocks32_dot(s, 1, v + i, how->kv_heads * wide, n);
 }
 
-/* The keys that the kernel takes up for a row: those that the last row of its
- * block of queries sees. */
-static int64_t keys_of_block(const struct job *job, int64_t row)
+static void add_keys(struct tile *t, int64_t first, int64_t n)
 {
-    int64_t size = job->rows >= 768 ? 256 : job->rows >= 192 ? 64 : 32;
-    int64_t past = row - row % size + size;
+    const struct sdpa *how = t->job->how;
+    const int64_t wide = how->value_dim;
+    struct dense_weight k = {DTYPE_BF16, n, how->key_dim, t->k};
+    struct dense_weight v = {DTYPE_BF16, wide, n, t->v};
 
-    if (job->how->visible || past > job->rows)
-        past = job->rows;
-    return job->keys - job->rows + past;
+    load_keys(t, first, n);
+    blocks32_matmul(t->s, t->q, &k, NULL, t->rows, 0);
+    for (int64_t row = 0; row < t->rows; row++)
+        weigh_row(t, row, first, n);
+    for (int64_t i = 0; i < t->rows * wide; i++)
+        t->values[i] *= t->keep[i / wide];
+    blocks32_matmul_add(t->values, t->s, &v, t->rows);
 }
 
+static void run_tile(struct tile *t)
+{
+    const struct job *job = t->job;
+    const struct sdpa *how = job->how;
+    const int64_t dim = how->key_dim, wide = how->value_dim;
+
+    for (int64_t row = 0; row < t->rows; row++) {
+        memcpy(t->q + row * dim,
+               job->q + ((t->first + row) * how->heads + t->head) * dim,
+               (size_t)dim * sizeof(*t->q));
+        t->max[row] = -INFINITY;
+        t->sum[row] = 0;
+    }
+    memset(t->values, 0, (size_t)(t->rows * wide) * sizeof(*t->values));
+    for (int64_t first = 0, last = tile_keys(t), n; first < last; first += n) {
+        n = last - first < KEYS ? last - first : KEYS;
+        add_keys(t, first, n);
+    }
+    for (int64_t row = 0; row < t->rows; row++) {
+        float inverse = 1 / t->sum[row];
+        float *y = job->y + ((t->first + row) * how->heads + t->head) * wide;
+
+        for (int64_t i = 0; i < wide; i++)
+            y[i] = canonical_f32(t->values[row * wide + i] * inverse);
+    }
+}
+
+/* Tiles [begin, end): heads of one block of queries, then of the next.  The
+ * products use this thread's scratch, so the tile has memory of its own. */
 static void piece(void *ctx, int64_t begin, int64_t end)
 {
     const struct job *job = ctx;
-    const int64_t wide = job->how->value_dim, heads = job->how->heads;
-    float *s = threads_scratch(SCRATCH_PIECE, KEYS * sizeof(*s));
+    const struct sdpa *how = job->how;
+    const size_t dim = (size_t)how->key_dim, wide = (size_t)how->value_dim;
+    const size_t rows = (size_t)job->block;
+    float *floats = xcalloc(rows * (dim + KEYS + wide + 3), sizeof(*floats));
+    uint16_t *halves = xcalloc(KEYS * (dim + wide), sizeof(*halves));
+    struct tile t = {.job = job, .q = floats, .k = halves};
 
+    t.v = halves + KEYS * dim;
+    t.s = t.q + rows * dim;
+    t.values = t.s + rows * KEYS;
+    t.max = t.values + rows * wide;
+    t.sum = t.max + rows;
+    t.keep = t.sum + rows;
     for (int64_t i = begin; i < end; i++) {
-        struct running r = {-INFINITY, 0, job->y + i * wide};
-
-        memset(r.values, 0, (size_t)wide * sizeof(*r.values));
-        int64_t last = keys_of_block(job, i / heads);
-        for (int64_t first = 0; first < last; first += KEYS) {
-            int64_t n = last - first < KEYS ? last - first : KEYS;
-
-            add_block(job, i / heads, i % heads, first, n, &r, s);
-        }
-        float inverse = 1 / r.sum;
-        for (int64_t k = 0; k < wide; k++)
-            r.values[k] = canonical_f32(r.values[k] * inverse);
+        t.head = i % how->heads;
+        t.first = i / how->heads * job->block;
+        t.rows =
+            job->rows - t.first < job->block ? job->rows - t.first : job->block;
+        run_tile(&t);
     }
+    free(floats);
+    free(halves);
 }
 
 void flash_attention(float *y, const float *q, const float *k, const float *v,
                      const struct sdpa *how, int64_t rows, int64_t keys)
 {
-    struct job job = {y, q, k, v, how, rows, keys};
+    int64_t block = rows >= 768 ? 256 : rows >= 192 ? 64 : 32;
+    struct job job = {y, q, k, v, how, rows, keys, block};
 
     BUG_ON(how->kind == SDPA_MATH);
-    threads_for(rows * how->heads, 1, piece, &job);
+    threads_for((rows + block - 1) / block * how->heads, 1, piece, &job);
 }

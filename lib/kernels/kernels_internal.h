@@ -65,7 +65,8 @@ struct kernel_table {
                             int64_t tokens);
     void (*blocks32_matmul)(float *y, const float *x,
                             const struct dense_weight *w, const float *bias,
-                            int64_t rows, int64_t chunk); /* never 0 */
+                            int64_t rows, int64_t chunk /* never 0 */,
+                            bool is_added);
 };
 
 #define KERNEL_FORM(form)                                                     \
@@ -101,7 +102,7 @@ struct kernel_table {
         const struct gated_delta *shape, int64_t tokens);                     \
     void blocks32_matmul_##form(                                              \
         float *y, const float *x, const struct dense_weight *w,               \
-        const float *bias, int64_t rows, int64_t chunk)
+        const float *bias, int64_t rows, int64_t chunk, bool is_added)
 
 #define KERNEL_TABLE(FORM, form)                                               \
     {                                                                          \

@@ -18,7 +18,8 @@
  * (minimax-m2.md 9): keys in blocks of 512 from key 0, running maximum m (from
  *     -infinity), sum l and accumulator O; a block gives
  *     s = (q . k) scale; m' = max(m, max s); r = exp(m - m');
- *     p = fexp(s - m'); l = l r + sum of p; O = O r + bf(p) v;
+ *     p = fexp(s - m'); l = l r + sum of p; O = O r + bf(p) v (the sum
+ *     starts at O r);
  *     m = m'; at the end y = O (1 / l).  Products are blocks32.  The sum of p
  *     is lanes16 over whole sixteens of the keys taken up, then the others one
  *     by one.  fexp is the cubic that PyTorch uses with AVX2 or AVX-512

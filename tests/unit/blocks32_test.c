@@ -70,6 +70,18 @@ static void test_definition(void)
                                        (const uint16_t *)w.data + i % out * in,
                                        in, chunk ? chunk : in) +
                              bias[i % out];
+            blocks32_matmul(y, x, &w, NULL, 1, 32);
+            if (in > 32 && in % 32 == 0) { /* blocks one by one, from y on */
+                float z = 0;
+
+                for (int64_t k = 0; k < in; k += 32) {
+                    struct dense_weight part = {DTYPE_BF16, 1, 32,
+                                                (const uint16_t *)w.data + k};
+
+                    blocks32_matmul_add(&z, x + k, &part, 1);
+                }
+                wrong += z != y[0];
+            }
             free((void *)w.data);
             free(x), free(y), free(bias);
         }
@@ -143,6 +155,10 @@ static int differing(int64_t out, int64_t in, int64_t rows, int64_t chunk,
     blocks32_matmul(y, x, &w, bias, rows, chunk);
     threads_set(1, &err);
     wrong = memcmp(y, plain, (size_t)(rows * out) * sizeof(*y)) != 0;
+    blocks32_matmul_add(y, x, &w, rows);
+    kernels_select("plain", &err);
+    blocks32_matmul_add(plain, x, &w, rows);
+    wrong += memcmp(y, plain, (size_t)(rows * out) * sizeof(*y)) != 0;
     free((void *)w.data);
     free(x), free(bias), free(plain), free(y);
     return wrong;
