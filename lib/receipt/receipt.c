@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_FILES = 1000000, MAX_DEPTH = 64, MAX_THREADS = 8 };
@@ -265,6 +266,7 @@ static int check_pointer(const char *path, int64_t size, struct err *err)
 struct job {
     struct receipt *r;
     const struct receipt *listed; /* NULL: there is none */
+    struct receipt_cache *cache;  /* or NULL; under the mutex */
     const char *pack;
     atomic_size_t next;
     pthread_mutex_t mutex;
@@ -307,6 +309,41 @@ static bool needs_blob(const struct job *j, const char *path)
     return strcmp(pointer, f->git_blob) != 0;
 }
 
+/* One file's digests, from the cache or from its bytes. */
+static int hash_one(struct job *j, const char *path, struct receipt_file *f,
+                    struct err *err)
+{
+    enum hash_kind hash = j->listed ? receipt_hash(j->listed) : HASH_SHA1;
+    bool is_wanted = needs_blob(j, f->path), found = false;
+    char *real = j->cache ? realpath(path, NULL) : NULL;
+    struct stat before, after;
+    struct timespec now;
+
+    if (real && stat(real, &before) == 0 && !j->cache->full) {
+        pthread_mutex_lock(&j->mutex);
+        found = receipt_cache_find(j->cache, real, &before, is_wanted, hash, f);
+        if (found) {
+            receipt_cache_keep(j->cache, real);
+            j->cache->skipped++;
+        }
+        pthread_mutex_unlock(&j->mutex);
+    }
+    clock_gettime(CLOCK_REALTIME, &now);
+    int ret = found ? 0
+                    : hash_file(path, hash, f->sha256,
+                                is_wanted ? f->git_blob : NULL, &f->size, err);
+    /* changed under our hands: not worth remembering */
+    if (ret == 0 && !found && real && stat(real, &after) == 0 &&
+        memcmp(&before.st_ctim, &after.st_ctim, sizeof(after.st_ctim)) == 0) {
+        pthread_mutex_lock(&j->mutex);
+        receipt_cache_add(j->cache, real, &before,
+                          (int64_t)now.tv_sec * 1000000000 + now.tv_nsec, f);
+        pthread_mutex_unlock(&j->mutex);
+    }
+    free(real);
+    return ret;
+}
+
 static void *hash_some(void *arg)
 {
     struct job *j = arg;
@@ -320,12 +357,7 @@ static void *hash_some(void *arg)
         struct err err = ERR_INIT;
         char *path = path_join(j->pack, f->path);
 
-        bool is_wanted = needs_blob(j, f->path);
-
-        if (hash_file(path, j->listed ? receipt_hash(j->listed) : HASH_SHA1,
-                      f->sha256, is_wanted ? f->git_blob : NULL, &f->size,
-                      &err) ||
-            check_pointer(path, f->size, &err)) {
+        if (hash_one(j, path, f, &err) || check_pointer(path, f->size, &err)) {
             pthread_mutex_lock(&j->mutex);
             if (i < j->failed) {
                 j->failed = i;
@@ -339,10 +371,15 @@ static void *hash_some(void *arg)
 
 /* Files side by side; the error told is that of the first path. */
 static int hash_files(struct receipt *r, const struct receipt *listed,
-                      const char *pack, struct err *err)
+                      struct receipt_cache *cache, const char *pack,
+                      struct err *err)
 {
-    struct job j = {
-        .r = r, .listed = listed, .pack = pack, .failed = SIZE_MAX, .err = err};
+    struct job j = {.r = r,
+                    .listed = listed,
+                    .cache = cache,
+                    .pack = pack,
+                    .failed = SIZE_MAX,
+                    .err = err};
     pthread_t threads[MAX_THREADS];
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     size_t want = cpus < 1             ? 1
@@ -368,7 +405,7 @@ int receipt_record(struct receipt *r, const char *pack, struct err *err)
         return -1;
     if (r->count == 0)
         return err_set(err, ERR_INPUT, "%s: no files", pack);
-    return hash_files(r, NULL, pack, err);
+    return hash_files(r, NULL, NULL, pack, err);
 }
 
 /* ----------------------------------------------------- reading, writing */
@@ -643,10 +680,17 @@ void receipt_compare(const struct receipt *r, struct receipt *disk,
 int receipt_verify(const struct receipt *r, const char *pack,
                    struct receipt_report *out, struct err *err)
 {
+    return receipt_verify_cached(r, pack, NULL, out, err);
+}
+
+int receipt_verify_cached(const struct receipt *r, const char *pack,
+                          struct receipt_cache *cache,
+                          struct receipt_report *out, struct err *err)
+{
     struct receipt disk = RECEIPT_INIT;
 
     *out = (struct receipt_report){.disk = RECEIPT_INIT};
-    if (walk(&disk, pack, err) || hash_files(&disk, r, pack, err)) {
+    if (walk(&disk, pack, err) || hash_files(&disk, r, cache, pack, err)) {
         receipt_release(&disk);
         return -1;
     }

@@ -131,6 +131,31 @@ struct receipt_report {
  */
 int receipt_verify(const struct receipt *r, const char *pack,
                    struct receipt_report *out, struct err *err);
+
+/*
+ * The same with a file of what was hashed before (cache.c draws it), read when
+ * opened if it is there, written anew by receipt_cache_save().  A file is not
+ * hashed again when device, inode, size, change and modification times are what
+ * they were, and older than the record.  `full` believes nothing of it, but
+ * writes it.  `skipped` counts what was believed.
+ */
+struct receipt_cache {
+    const char *path;
+    json_t *old, *fresh; /* entries by the file's whole path */
+    bool full;
+    size_t skipped;
+};
+#define RECEIPT_CACHE_INIT         \
+    {                              \
+        NULL, NULL, NULL, false, 0 \
+    }
+int receipt_cache_open(struct receipt_cache *c, const char *path,
+                       struct err *err);
+int receipt_cache_save(struct receipt_cache *c, struct err *err);
+void receipt_cache_release(struct receipt_cache *c);
+int receipt_verify_cached(const struct receipt *r, const char *pack,
+                          struct receipt_cache *cache,
+                          struct receipt_report *out, struct err *err);
 void receipt_report_release(struct receipt_report *report);
 
 /*

@@ -30,6 +30,17 @@ int receipt_set_hex(char *out, size_t cap, const char *text, struct err *err);
 int receipt_read_digest(const json_t *entry, const char *key, char *out,
                         size_t cap, struct err *err);
 
+/* The digests of an unchanged file from the cache, into out; false when they
+ * are not to be had.  `path` is the file's whole path. */
+struct stat;
+bool receipt_cache_find(const struct receipt_cache *c, const char *path,
+                        const struct stat *st, bool needs_blob,
+                        enum hash_kind hash, struct receipt_file *out);
+void receipt_cache_keep(struct receipt_cache *c, const char *path);
+void receipt_cache_add(struct receipt_cache *c, const char *path,
+                       const struct stat *st, int64_t recorded,
+                       const struct receipt_file *f);
+
 /* Both sides sorted; `disk` is taken over. */
 void receipt_compare(const struct receipt *r, struct receipt *disk,
                      struct receipt_report *out);

@@ -109,6 +109,28 @@ runs 1 "A4: another byte" "$receipt" verify "$T/st.json" "$st"
 grep -q 'every tensor is the same' "$T/out"
 is $? 1 "A4: other tensors"
 
+# --cache: what is unchanged is not hashed again
+sleep 0.1
+runs 0 "verify --cache, the first time" "$receipt" verify --cache "$T/cache" "$T/r.json" "$pack"
+grep -q "not hashed again" "$T/out"
+is $? 1 "hashes all"
+runs 0 "the second time" "$receipt" verify --cache "$T/cache" "$T/r.json" "$pack"
+grep -q "^4 of them were not hashed again" "$T/out"
+ok $? "hashes nothing, and says so"
+runs 0 "verify --full" "$receipt" verify --full --cache "$T/cache" "$T/r.json" "$pack"
+grep -q "not hashed again" "$T/out"
+is $? 1 "hashes all"
+touch -r "$pack/a.txt" "$T/stamp"
+printf 'jello\n' >"$pack/a.txt"
+touch -r "$T/stamp" "$pack/a.txt"
+runs 1 "other bytes under the old modification time" "$receipt" verify --cache "$T/cache" "$T/r.json" "$pack"
+grep -q "^differs	a.txt" "$T/out" && grep -q "^3 of them" "$T/out"
+ok $? "are hashed and told"
+printf 'hello\n' >"$pack/a.txt"
+runs 2 "not for a run's stage" "$receipt" verify --cache "$T/cache" --out "$T/stage" "$T/r.json" "$pack"
+echo nonsense >"$T/cache"
+runs 3 "a cache that is none" "$receipt" verify --cache "$T/cache" "$T/r.json" "$pack"
+
 # receipts that are not sound
 bad() { # bad STATUS NAME TEXT
     printf '%s' "$3" >"$T/bad.json"

@@ -64,6 +64,11 @@ static void print_table(const json_t *root)
     printf("%zu of %zu files are the same; the receipt is of strength '%s'\n",
            same, json_array_size(json_object_get(root, "files")),
            json_string_value(json_object_get(root, "strength")));
+    if (json_has(root, "not_hashed_again"))
+        printf(
+            "%lld of them were not hashed again: unchanged since they were\n",
+            (long long)json_integer_value(
+                json_object_get(root, "not_hashed_again")));
 }
 
 /* The source stage of a run: the receipt, what verify said, the record. */
@@ -107,8 +112,8 @@ static void add_inputs(struct stage *s, const char *pack,
 }
 
 struct verify_options {
-    const char *out, *revision;
-    bool json;
+    const char *out, *revision, *cache;
+    bool json, full;
     struct stage_options stage;
 };
 
@@ -117,6 +122,7 @@ static int verify(const struct verify_options *opt, const char *receipt,
 {
     struct receipt r = RECEIPT_INIT;
     struct receipt_report report = {.disk = RECEIPT_INIT};
+    struct receipt_cache cache = RECEIPT_CACHE_INIT;
     struct stage *s = NULL;
     char sha256[HASH_SHA256_HEX];
     json_t *root = NULL;
@@ -146,13 +152,21 @@ static int verify(const struct verify_options *opt, const char *receipt,
         if (stage_input(s, receipt, err))
             goto out;
     }
-    if (receipt_verify(&r, pack, &report, err))
+    if (opt->cache && receipt_cache_open(&cache, opt->cache, err))
+        goto out;
+    cache.full = opt->full;
+    if (receipt_verify_cached(&r, pack, opt->cache ? &cache : NULL, &report,
+                              err) ||
+        (opt->cache && receipt_cache_save(&cache, err)))
         goto out;
     for (size_t i = 0; i < report.count; i++)
         if (report.rows[i].state == RECEIPT_DIFFERS &&
             report.rows[i].listed.tensors[0])
             add_tensors_digest(pack, &report.rows[i].found);
     root = receipt_report_json(&r, sha256, &report);
+    if (cache.skipped)
+        json_object_set_new(root, "not_hashed_again",
+                            json_integer((json_int_t)cache.skipped));
     if (s) {
         add_inputs(s, pack, &report);
         if (write_stage(s, opt->out, receipt, root, err))
@@ -167,6 +181,7 @@ static int verify(const struct verify_options *opt, const char *receipt,
     ret = 0;
 out:
     json_decref(root);
+    receipt_cache_release(&cache);
     stage_free(s);
     receipt_report_release(&report);
     receipt_release(&r);
@@ -182,6 +197,12 @@ int verb_verify(int argc, char **argv)
          CLI_STR, &opt.revision},
         {'o', "out", "dir", "also write a run's source stage there", CLI_STR,
          &opt.out},
+        {'c', "cache", "file",
+         "do not hash again what this file knows, and "
+         "is unchanged",
+         CLI_STR, &opt.cache},
+        {'f', "full", NULL, "hash every file, whatever the cache knows",
+         CLI_FLAG, &opt.full},
         STAGE_OPTIONS(opt.stage),
         {0},
     };
@@ -196,7 +217,13 @@ int verb_verify(int argc, char **argv)
     struct cli_list rest = {NULL, 0};
     struct err err = ERR_INIT;
 
-    if (cli_parse(&command, argc, argv, &rest, &err) == 0)
+    int parsed = cli_parse(&command, argc, argv, &rest, &err);
+
+    if (parsed == 0 && opt.cache && opt.out)
+        err_set(&err, ERR_USAGE,
+                "a run's source stage hashes every file: "
+                "--cache does not go with --out");
+    else if (parsed == 0)
         verify(&opt, rest.items[0], rest.items[1], argc, argv, &err);
     free(rest.items);
     free(opt.stage.roles.items);
