@@ -120,6 +120,7 @@ ok $? "is named"
 # A run whose verdict is no: consistent evidence of a failure is proved.
 mkdir -p "$T/bad/chart"
 cp "$good/data/export/chart/inputs.safetensors" "$good/data/forward/chart/outputs.safetensors" "$T/bad/chart/"
+chmod -R u+w "$T/bad"
 python3 tests/support/plant.py constant "$T/bad/chart"
 runs 1 "a run that fails" pipelines/qualify "ROOT=$T/root" ADJUDICATE=0 "CASES=$T/cases.json" RUN=bad \
     "CANDIDATE=$T/bad" "CANDIDATE_EXE=$receipt"

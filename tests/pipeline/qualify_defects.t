@@ -45,6 +45,7 @@ bad=$T/bad
 fresh() {
     rm -rf "$bad"
     cp -R "$good" "$bad"
+    chmod -R u+w "$bad"
 }
 defect() {
     runs 1 "$4: ends with 1" qualify "RUN=$1" "CANDIDATE=$bad"
