@@ -23,8 +23,8 @@
  *     m = m'; at the end y = O (1 / l).  Products are blocks32.  The sum of p
  *     is lanes16 over whole sixteens of the keys taken up, then the others one
  *     by one.  fexp is the cubic that PyTorch uses with AVX2 or AVX-512
- *     (flash_exp) on those sixteens, exp on the others; or exp on all.  Taken
- * up are, with a mask, all keys; else those that the last row of the block of
+ *     (flash_exp) on those sixteens, exp on the others; or exp on all.  With a
+ *     mask all keys are taken up, else those that the last row of the block of
  *     queries sees: blocks of 32 rows, 64 from 192 rows on, 256 from 768.
  *
  * y is not rounded.  In double there is SDPA_MATH alone.
