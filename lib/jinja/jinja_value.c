@@ -2,6 +2,7 @@
 #include "jinja/jinja_internal.h"
 
 #include "base/bug.h"
+#include "json/json.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -467,55 +468,17 @@ struct jval jval_escape(struct rt *rt, struct jval v)
 
 /* --- printing --- */
 
-/* The digits of `text` ("d.ddde-07") one more in the last place. */
-static void next_digits(char *text)
-{
-    char *e = strchr(text, 'e');
-
-    for (char *p = e - 1; p >= text; p--) {
-        if (*p == '.' || *p == '-')
-            continue;
-        if (*p < '9') {
-            ++*p;
-            return;
-        }
-        *p = '0';
-    }
-}
-
 void jfloat_repr(double f, char out[64])
 {
-    char text[40];
+    char digits[20];
     int exponent;
 
     if (isnan(f) || isinf(f)) {
         strcpy(out, isnan(f) ? "nan" : f > 0 ? "inf" : "-inf");
         return;
     }
-    for (int digits = 0; digits < 17; digits++) {
-        snprintf(text, sizeof(text), "%.*e", digits, f);
-        if (strtod(text, NULL) == f)
-            break;
-        /* below a power of two the neighbours lie closer: the digits nearest
-         * to it may miss where the next ones do not */
-        if (fabs(frexp(f, &exponent)) == 0.5) {
-            next_digits(text);
-            if (strtod(text, NULL) == f)
-                break;
-        }
-    }
-    char *e = strchr(text, 'e');
-    exponent = atoi(e + 1);
-    *e = '\0';
-    const char *sign = text[0] == '-' ? "-" : "";
-    char digits[24];
-    size_t n = 0;
-    for (char *p = text; *p; p++)
-        if (*p >= '0' && *p <= '9')
-            digits[n++] = *p;
-    while (n > 1 && digits[n - 1] == '0')
-        n--;
-    digits[n] = '\0';
+    const char *sign = signbit(f) ? "-" : "";
+    size_t n = json_shortest_digits(f, digits, &exponent);
     if (exponent < -4 || exponent >= 16)
         snprintf(out, 64, "%s%c%s%se%c%02d", sign, digits[0], n > 1 ? "." : "",
                  digits + 1, exponent < 0 ? '-' : '+', abs(exponent));

@@ -211,6 +211,49 @@ bool json_has(const json_t *object, const char *key)
     return value && !json_is_null(value);
 }
 
+/* The digits of `text` ("d.ddde-07") one more in the last place. */
+static void next_digits(char *text)
+{
+    for (char *p = strchr(text, 'e') - 1; p >= text; p--) {
+        if (*p == '.')
+            continue;
+        if (*p < '9') {
+            ++*p;
+            return;
+        }
+        *p = '0';
+    }
+}
+
+size_t json_shortest_digits(double value, char digits[20], int *exponent)
+{
+    char text[40];
+    size_t n = 0;
+    int two;
+
+    value = fabs(value);
+    for (int after = 0; after < 17; after++) {
+        snprintf(text, sizeof(text), "%.*e", after, value);
+        if (strtod(text, NULL) == value)
+            break;
+        /* below a power of two the neighbours lie closer: the digits nearest
+         * to it may miss where the next ones do not */
+        if (frexp(value, &two) == 0.5) {
+            next_digits(text);
+            if (strtod(text, NULL) == value)
+                break;
+        }
+    }
+    for (const char *p = text; *p != 'e'; p++)
+        if (*p != '.')
+            digits[n++] = *p;
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
+    digits[n] = '\0';
+    *exponent = atoi(strchr(text, 'e') + 1);
+    return n;
+}
+
 void json_format_real(double value, char out[32])
 {
     if (isnan(value)) {
@@ -221,11 +264,19 @@ void json_format_real(double value, char out[32])
         strcpy(out, value > 0 ? "Infinity" : "-Infinity");
         return;
     }
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(out, 32, "%.*g", digits, value);
-        if (strtod(out, NULL) == value)
-            break;
-    }
+    char digits[20];
+    int exponent;
+    const char *sign = signbit(value) ? "-" : "";
+    int n = (int)json_shortest_digits(value, digits, &exponent);
+
+    if (exponent < -4 || exponent >= n)
+        snprintf(out, 32, "%s%c%s%se%c%02d", sign, digits[0], n > 1 ? "." : "",
+                 digits + 1, exponent < 0 ? '-' : '+', abs(exponent) % 1000);
+    else if (exponent < 0)
+        snprintf(out, 32, "%s0.%.*s%s", sign, -exponent - 1, "0000", digits);
+    else
+        snprintf(out, 32, "%s%.*s%s%s", sign, exponent + 1, digits,
+                 n > exponent + 1 ? "." : "", digits + exponent + 1);
 }
 
 json_t *json_real_or_text(double value)

@@ -58,6 +58,11 @@ json_t *json_real_or_text(double value);
 void json_append_line(json_t *array, const char *format, va_list ap)
     __attribute__((format(printf, 2, 0)));
 
+/* The fewest decimal digits d1 d2 ... that read back as the magnitude of a
+ * finite value, d1.d2... times 10^exponent (as Python's repr chooses them);
+ * returns how many. */
+size_t json_shortest_digits(double value, char digits[20], int *exponent);
+
 /* Shortest decimal text that reads back as value: "0.1", "1e-06", "NaN". */
 void json_format_real(double value, char out[32]);
 #endif

@@ -206,3 +206,12 @@ int pattern_cut(const struct pattern *p, struct pattern_scratch *s,
     }
     return done < len ? each(arg, done, len, false, err) : 0;
 }
+
+const char *pattern_pcre2_version(void)
+{
+    static char text[64];
+
+    if (!text[0])
+        pcre2_config(PCRE2_CONFIG_VERSION, text);
+    return text;
+}

@@ -56,4 +56,7 @@ typedef int pattern_each(void *arg, size_t start, size_t end, bool is_match,
 int pattern_cut(const struct pattern *p, struct pattern_scratch *s,
                 const char *text, size_t len, pattern_each *each, void *arg,
                 struct err *err);
+
+/* "10.42 2022-12-11" */
+const char *pattern_pcre2_version(void);
 #endif

@@ -504,6 +504,13 @@ const char *tokenizer_class(const struct tokenizer *t)
     return t->class_name;
 }
 
+/* What make_unicode.py found in the library it asked. */
+void tokenizer_versions(struct tokenizer_versions *out)
+{
+    *out = (struct tokenizer_versions){"9.0", "16.0", "17.0", "8.0",
+                                       pattern_pcre2_version()};
+}
+
 const char *tokenizer_warning(const struct tokenizer *t, size_t i)
 {
     return i < t->warning_count ? t->warnings[i] : NULL;

@@ -89,6 +89,12 @@ size_t tokenizer_size(const struct tokenizer *t);
 /* The tokenizer_class that the pack names, or NULL. */
 const char *tokenizer_class(const struct tokenizer *t);
 
+/* Whose tables decide what, for records: Unicode versions, and PCRE2's own. */
+struct tokenizer_versions {
+    const char *normalization, *patterns, *lower_case, *punctuation, *pcre2;
+};
+void tokenizer_versions(struct tokenizer_versions *out);
+
 /* What was seen in the file and has no effect here, one line each; NULL after
  * the last. */
 const char *tokenizer_warning(const struct tokenizer *t, size_t i);

@@ -63,9 +63,11 @@ print(sorted(x for x in paths if x.startswith("CASES")),
       "PACK/tokenizer.json" in paths, "PACK/chat_template.jinja" in paths,
       "PACK/preprocessor_config.json" in paths, "size" in p["keys_read"],
       "rescale_factor" in p["keys_read"] + p["keys_defaulted"],
-      "image_processor_type" in p["keys_ignored"], p["library"])
+      "image_processor_type" in p["keys_ignored"], p["library"],
+      record["record"]["tokenizer"]["unicode"]["patterns"],
+      record["record"]["tokenizer"]["pcre2"][:3])
 EOF
-)" "['CASES/cases.json', 'CASES/images/chart.png'] True True True True True True pillow 12.3" \
+)" "['CASES/cases.json', 'CASES/images/chart.png'] True True True True True True pillow 12.3 16.0 10." \
         "it holds what was read, and every preprocessor key read, defaulted or ignored"
 }
 [ $sets -gt 0 ] || skip_all "neither bonsai-tiny-a nor fixtures/tiny is there"

@@ -93,7 +93,9 @@ void prompt_describe(struct stage *stage, const struct tokenizer *tokenizer,
 {
     const char *class_name = tokenizer_class(tokenizer);
     json_t *template = json_object(), *record = json_object();
+    struct tokenizer_versions v;
 
+    tokenizer_versions(&v);
     json_object_set_new(
         template, "environment",
         json_sprintf("transformers %s, jinja2 3.1.6", protocol->transformers));
@@ -106,8 +108,11 @@ void prompt_describe(struct stage *stage, const struct tokenizer *tokenizer,
     json_object_set_new(record, "class",
                         class_name ? json_string(class_name) : json_null());
     json_object_set_new(record, "unicode",
-                        json_pack("{s:s,s:s,s:s}", "normalization", "9.0",
-                                  "patterns", "16.0", "lower_case", "17.0"));
+                        json_pack("{s:s,s:s,s:s,s:s}", "normalization",
+                                  v.normalization, "patterns", v.patterns,
+                                  "lower_case", v.lower_case, "punctuation",
+                                  v.punctuation));
+    json_object_set_new(record, "pcre2", json_string(v.pcre2));
     json_t *warnings = json_array();
     for (size_t i = 0; tokenizer_warning(tokenizer, i); i++)
         json_array_append_new(warnings,
