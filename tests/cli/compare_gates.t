@@ -178,8 +178,10 @@ runs 3 "a reference cut short is an input error" cmp_ "$T/ref" $F/good
 one_line "in one line"
 
 # E9: a full disk
-cmp_ $F/reference $F/good >/dev/full 2>"$T/err"
+cmp_ $F/reference $F/good --out "$T/full" >/dev/full 2>"$T/err"
 is $? 6 "E9: output that cannot be written is a 6"
+[ ! -e "$T/full" ]
+ok $? "E9: and no verdict is left"
 
 # E11: limits leave a trace
 runs 0 "E11" cmp_ $F/reference $F/good --json

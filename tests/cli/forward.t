@@ -4,7 +4,7 @@
 . tests/support/tap.sh
 forward=$(bin forward)
 tiny=fixtures/tiny
-plant() { python3 tests/support/plant.py "$@"; }
+plant() { python3 tests/support/plant.py "$@" || ok 1 "planted: $*"; }
 
 fresh() { # a pack, the inputs of a short case and of one with an image
     rm -rf "$T/w"
