@@ -27,8 +27,10 @@ void receipt_release(struct receipt *r)
 {
     if (!r)
         return;
-    for (size_t i = 0; i < r->count; i++)
+    for (size_t i = 0; i < r->count; i++) {
         free(r->files[i].path);
+        json_decref(r->files[i].tensor_list);
+    }
     free(r->files);
     for (size_t i = 0; i < r->tree_count; i++)
         free(r->trees[i].path);
@@ -60,7 +62,7 @@ struct receipt_file *receipt_add(struct receipt *r, const char *path)
                             (r->count ? r->count * 2 : 1) * sizeof(*r->files));
     struct receipt_file *f = &r->files[r->count++];
 
-    *f = (struct receipt_file){xstrdup(path), 0, "", "", "", ""};
+    *f = (struct receipt_file){xstrdup(path), 0, "", "", "", "", NULL};
     return f;
 }
 
@@ -476,6 +478,13 @@ static int read_entry(struct receipt *r, const json_t *entry, struct err *err)
     if (size < 0)
         return err_set(err, ERR_INPUT, "'%s': a negative size", path);
     f->size = size;
+    if (json_has(entry, "tensors")) {
+        json_t *list;
+
+        if (json_get_array(entry, "tensors", &list, err))
+            return err_in(err, "'%s'", path);
+        f->tensor_list = json_incref(list);
+    }
     if (json_has(entry, "mode")) {
         const char *mode;
 
@@ -617,6 +626,8 @@ json_t *receipt_json(const struct receipt *r)
         json_decref(rest);
         if (r->files[i].mode[0])
             json_object_set_new(entry, "mode", json_string(r->files[i].mode));
+        if (r->files[i].tensor_list)
+            json_object_set(entry, "tensors", r->files[i].tensor_list);
         json_array_append_new(files, entry);
     }
     json_object_set_new(root, "files", files);

@@ -16,7 +16,7 @@
  *      "upstream": {"repository": "...", "revision": "..."},      or null
  *      "trees": [{"path", "id"}], "commit": "...",     where known
  *      "files": [{"path", "size", "sha256", "git_blob", "mode",
- *                 "tensors_sha256"}]}                            by path
+ *                 "tensors_sha256", "tensors"}]}                 by path
  *
  * Strength says where it comes from: "recorded" (the bytes that were there);
  * "listing" (upstream's own list of hashes); "tree" (a listing whose Git tree
@@ -37,6 +37,8 @@ struct receipt_file {
     char git_blob[HASH_GIT_HEX];   /* "" when not known */
     char tensors[HASH_SHA256_HEX]; /* "" when not known */
     char mode[7];                  /* of its Git entry; "" when not known */
+    json_t *tensor_list; /* [{"name", "dtype", "shape", "sha256"}] or NULL; the
+                            receipt's that read or recorded it */
 };
 
 /* A folder and the id of its Git tree, as upstream states it; path "" is the

@@ -109,6 +109,19 @@ runs 1 "A4: another byte" "$receipt" verify "$T/st.json" "$st"
 grep -q 'every tensor is the same' "$T/out"
 is $? 1 "A4: other tensors"
 
+# --tensors: which of them is another
+two "$st/model.safetensors" '{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}' 010203
+runs 0 "record --tensors" "$receipt" record --tensors --out "$T/each.json" "$st"
+# SHA-256 of the two bytes 1, 2 (printf '\001\002' | sha256sum)
+is "$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["files"][0]["tensors"][0])' "$T/each.json")" \
+    "{'name': 'a', 'dtype': 'U8', 'shape': '[2]', 'sha256': 'a12871fee210fb8619291eaea194581cbd2531e4b23759d225f6806923f63222'}" \
+    "a digest a tensor"
+two "$st/model.safetensors" '{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"c":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}' 010303
+runs 1 "verify by it" "$receipt" verify "$T/each.json" "$st"
+is "$(grep ': tensor ' "$T/out")" "	  differs: tensor \"a\"
+	  missing: tensor \"b\"
+	  extra: tensor \"c\"" "names the tensors"
+
 # --cache: what is unchanged is not hashed again
 sleep 0.1
 runs 0 "verify --cache, the first time" "$receipt" verify --cache "$T/cache" "$T/r.json" "$pack"

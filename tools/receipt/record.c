@@ -31,11 +31,14 @@ static int check_new(const char *out, struct err *err)
 int verb_record(int argc, char **argv)
 {
     const char *upstream = NULL, *out = NULL;
+    bool tensors = false;
     const struct cli_opt options[] = {
         {'u', "upstream", "repo@rev", "where the pack was published", CLI_STR,
          &upstream},
         {'o', "out", "file", "write the receipt there, not to stdout", CLI_STR,
          &out},
+        {'t', "tensors", NULL, "also a digest of every tensor", CLI_FLAG,
+         &tensors},
         {0},
     };
     const struct cli_command command = {
@@ -54,8 +57,14 @@ int verb_record(int argc, char **argv)
         (!upstream || receipt_set_upstream(&r, upstream, &err) == 0) &&
         check_new(out, &err) == 0 &&
         receipt_record(&r, rest.items[0], &err) == 0) {
-        for (size_t i = 0; i < r.count; i++)
-            add_tensors_digest(rest.items[0], &r.files[i]);
+        for (size_t i = 0; i < r.count; i++) {
+            json_t *list = add_tensors_digest(rest.items[0], &r.files[i]);
+
+            if (tensors)
+                r.files[i].tensor_list = list;
+            else
+                json_decref(list);
+        }
         put(&r, out, &err);
     }
     receipt_release(&r);

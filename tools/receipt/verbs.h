@@ -25,8 +25,12 @@ int verb_attest(int argc, char **argv);
 /* Prints a document; main's last act checks stdout. */
 void print_json(const json_t *root);
 
-/* Fills f->tensors from the file, when it is a sound .safetensors file. */
-void add_tensors_digest(const char *pack, struct receipt_file *f);
+/* Fills f->tensors from the file, when it is a sound .safetensors file: the
+ * list of its tensors with a digest each, by name; else NULL. */
+json_t *add_tensors_digest(const char *pack, struct receipt_file *f);
+
+/* The tensors that are not the same in two such lists, with a verdict each. */
+json_t *compare_tensors(const json_t *want, const json_t *got);
 
 /* Every program and library that the stage records below `data` name, and the
  * candidate's own executable (or NULL); NULL with err set. */

@@ -21,6 +21,17 @@ static void print_digest(const json_t *row, const char *key, const char *side,
         printf("\t  %s %s %s\n", key, digest, text);
 }
 
+/* A tensor's name may hold anything: it is quoted as JSON does. */
+static void print_tensor(const json_t *tensor)
+{
+    char *name = json_dumps(json_object_get(tensor, "name"), JSON_ENCODE_ANY);
+
+    printf("\t  %s: tensor %s\n",
+           json_string_value(json_object_get(tensor, "verdict")),
+           name ? name : "?");
+    free(name);
+}
+
 static bool has_same_tensors(const json_t *row)
 {
     const json_t *want =
@@ -33,8 +44,8 @@ static bool has_same_tensors(const json_t *row)
 
 static void print_table(const json_t *root)
 {
-    json_t *row;
-    size_t i, same = 0;
+    json_t *row, *tensor;
+    size_t i, k, same = 0;
 
     json_array_foreach(json_object_get(root, "files"), i, row)
     {
@@ -57,6 +68,8 @@ static void print_table(const json_t *root)
         print_digest(row, "found   ", "found", "git_blob");
         print_digest(row, "expected", "expected", "tensors_sha256");
         print_digest(row, "found   ", "found", "tensors_sha256");
+        json_array_foreach(json_object_get(row, "tensors"), k, tensor)
+            print_tensor(tensor);
         if (has_same_tensors(row))
             printf("\t  every tensor is the same: the file was only laid out "
                    "anew\n");
@@ -111,6 +124,32 @@ static void add_inputs(struct stage *s, const char *pack,
     }
 }
 
+/* Which tensors of a file are others, when the receipt has a digest of each. */
+static void explain(json_t *tensors, const char *pack, struct receipt_row *row)
+{
+    json_t *found = add_tensors_digest(pack, &row->found);
+
+    if (found && row->listed.tensor_list)
+        json_object_set_new(tensors, row->listed.path,
+                            compare_tensors(row->listed.tensor_list, found));
+    json_decref(found);
+}
+
+static void add_explained(json_t *root, const json_t *tensors)
+{
+    json_t *row;
+    size_t i;
+
+    json_array_foreach(json_object_get(root, "files"), i, row)
+    {
+        json_t *list = json_object_get(
+            tensors, json_string_value(json_object_get(row, "path")));
+
+        if (list)
+            json_object_set(row, "tensors", list);
+    }
+}
+
 struct verify_options {
     const char *out, *revision, *cache;
     bool json, full;
@@ -125,7 +164,7 @@ static int verify(const struct verify_options *opt, const char *receipt,
     struct receipt_cache cache = RECEIPT_CACHE_INIT;
     struct stage *s = NULL;
     char sha256[HASH_SHA256_HEX];
-    json_t *root = NULL;
+    json_t *root = NULL, *tensors = NULL;
     int ret = -1;
 
     if (opt->out && io_exists(opt->out)) {
@@ -159,10 +198,11 @@ static int verify(const struct verify_options *opt, const char *receipt,
                               err) ||
         (opt->cache && receipt_cache_save(&cache, err)))
         goto out;
+    tensors = json_object();
     for (size_t i = 0; i < report.count; i++)
         if (report.rows[i].state == RECEIPT_DIFFERS &&
             report.rows[i].listed.tensors[0])
-            add_tensors_digest(pack, &report.rows[i].found);
+            explain(tensors, pack, &report.rows[i]);
     root = receipt_report_json(&r, sha256, &report);
     if (cache.skipped)
         json_object_set_new(root, "not_hashed_again",
@@ -172,6 +212,7 @@ static int verify(const struct verify_options *opt, const char *receipt,
         if (write_stage(s, opt->out, receipt, root, err))
             goto out;
     }
+    add_explained(root, tensors);
     if (opt->json)
         print_json(root);
     else
@@ -181,6 +222,7 @@ static int verify(const struct verify_options *opt, const char *receipt,
     ret = 0;
 out:
     json_decref(root);
+    json_decref(tensors);
     receipt_cache_release(&cache);
     stage_free(s);
     receipt_report_release(&report);
