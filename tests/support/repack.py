@@ -52,7 +52,7 @@ def fuse(tensors):
     layers = {}
     out = {}
     for name, t in tensors.items():
-        m = re.match(r"(.*\.)(?:block_sparse_moe|mlp)\.experts\.(\d+)\.(w\d)\.weight", name)
+        m = re.match(r"(.*\.)(?:block_sparse_moe|mlp|ffn)\.experts\.(\d+)\.(w\d)\.weight", name)
         if m:
             layers.setdefault(m[1], {})[(int(m[2]), m[3])] = t
         else:
