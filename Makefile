@@ -163,7 +163,7 @@ mutant: build
 install: build man
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/assay
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	for chain in qualify parity archive audit smoke; do \
+	for chain in qualify parity archive audit smoke fetch; do \
 	    install pipelines/$$chain $(DESTDIR)$(PREFIX)/bin/assay-$$chain || exit 1; done
 	install -m 644 pipelines/*.json $(DESTDIR)$(PREFIX)/share/assay
 	cp -R fixtures/tiny $(DESTDIR)$(PREFIX)/share/assay/
