@@ -31,6 +31,8 @@ static const struct cli_opt options[] = {
     {0, "resize", "WxH:filter", "with --image: the digest of that size too",
      CLI_STR, &opt.resize},
     {0, "alpha", NULL, "with --image: keep alpha", CLI_FLAG, &opt.is_alpha},
+    {0, "ledger", NULL, "what became of each key of the pack", CLI_FLAG,
+     &opt.is_ledger},
     {'j', "json", NULL, "print JSON", CLI_FLAG, &opt.is_json},
     STAGE_OPTIONS(opt.stage),
     {0},
@@ -44,7 +46,7 @@ static const struct cli_command command = {
     .options = options,
 };
 
-enum mode { CASES, TEXT, RENDER, LINES, TEMPLATE, IMAGES };
+enum mode { CASES, TEXT, RENDER, LINES, TEMPLATE, IMAGES, LEDGER };
 
 /* The options that ask for a mode, what else they need, and what they take. */
 static const struct {
@@ -57,16 +59,18 @@ static const struct {
     [LINES] = {"--jsonl", true, false, true},
     [TEMPLATE] = {"--template", false, false, false},
     [IMAGES] = {"--image", false, false, true},
+    [LEDGER] = {"--ledger", true, false, true},
 };
 
 static int choose(enum mode *out, struct err *err)
 {
     const bool asked[] = {opt.out != NULL,      opt.text != NULL,
                           opt.render != NULL,   opt.jsonl != NULL,
-                          opt.template != NULL, opt.images.count > 0};
+                          opt.template != NULL, opt.images.count > 0,
+                          opt.is_ledger};
     int found = -1;
 
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         if (asked[i]) {
             if (found >= 0)
                 return err_set(err, ERR_USAGE, "%s and %s do not go together",
@@ -76,7 +80,7 @@ static int choose(enum mode *out, struct err *err)
     if (found < 0)
         return err_set(err, ERR_USAGE,
                        "say what to do: --out, --text, --render, --jsonl, "
-                       "--template or --image");
+                       "--template, --image or --ledger");
     *out = (enum mode)found;
     return 0;
 }
@@ -136,6 +140,9 @@ static int run(int argc, char **argv, struct err *err)
         break;
     case IMAGES:
         ret = export_images(&opt, &protocol, err);
+        break;
+    case LEDGER:
+        ret = export_ledger(&opt, err);
         break;
     }
     protocol_release(&protocol);

@@ -14,7 +14,7 @@ struct export_options {
     const char *pack, *cases, *one_case, *protocol, *out;
     const char *text, *render, *jsonl, *template, *context, *resize;
     struct cli_list images;
-    bool is_json, is_decode, is_alpha;
+    bool is_json, is_decode, is_alpha, is_ledger;
     struct stage_options stage;
 };
 
@@ -34,6 +34,10 @@ int export_template(const struct export_options *opt,
  * all it was) after the last when some could not be used. */
 int export_images(const struct export_options *opt,
                   const struct protocol *protocol, struct err *err);
+
+/* --ledger: each key of the pack's files that export looks at, and what became
+ * of it. */
+int export_ledger(const struct export_options *opt, struct err *err);
 
 /* --cases with --out: prompt.txt, inputs.safetensors and stage.json of one case
  * in opt->out, or of every case in a folder of its name below it. */

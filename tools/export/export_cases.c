@@ -37,6 +37,7 @@ struct job {
     enum image_passes passes;
     struct image_processor processor;
     struct tokenizer *tokenizer;
+    json_t *ledger;      /* of tokenizer_config.json */
     struct stage *stage; /* what every record holds */
     char *cases_dir;
 };
@@ -155,7 +156,8 @@ static int open_pack(struct job *job, struct err *err)
         }
     }
     job->tokenizer = prompt_tokenizer(pack, job->protocol, err);
-    ret = job->tokenizer ? 0 : -1;
+    if (job->tokenizer)
+        ret = ledger_tokenizer(pack, &job->ledger, err);
 out:
     json_decref(root);
     free(path);
@@ -412,7 +414,8 @@ static void describe(struct stage *stage, const struct job *job,
     stage_set(stage, "rope_delta", json_integer(in->delta));
     if (!job->family->is_text_only)
         stage_set(stage, "image_processor", describe_processor(job, c, in));
-    prompt_describe(stage, job->tokenizer, job->protocol);
+    prompt_describe(stage, job->tokenizer, job->protocol,
+                    json_incref(job->ledger));
 }
 
 /* One case into the folder `dir`, which exists. */
@@ -535,6 +538,7 @@ int export_cases(int argc, char **argv, const struct export_options *opt,
 out:
     case_list_release(&job.list);
     tokenizer_free(job.tokenizer);
+    json_decref(job.ledger);
     stage_free(job.stage);
     free(job.cases_dir);
     return ret;

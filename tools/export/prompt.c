@@ -15,9 +15,13 @@ struct tokenizer *prompt_tokenizer(const char *pack,
 {
     struct tokenizer_options options = {TOKENIZER_UNSAID,
                                         protocol->transformers};
+    json_t *ledger;
 
     if (tokenizer_rule_parse(protocol->tokenizer, &options.rule, err))
         return NULL;
+    if (ledger_tokenizer(pack, &ledger, err))
+        return NULL;
+    json_decref(ledger);
     return tokenizer_open(pack, &options, err);
 }
 
@@ -89,7 +93,7 @@ int prompt_record_files(struct stage *stage, const char *pack, struct err *err)
 }
 
 void prompt_describe(struct stage *stage, const struct tokenizer *tokenizer,
-                     const struct protocol *protocol)
+                     const struct protocol *protocol, json_t *ledger)
 {
     const char *class_name = tokenizer_class(tokenizer);
     json_t *template = json_object(), *record = json_object();
@@ -118,5 +122,6 @@ void prompt_describe(struct stage *stage, const struct tokenizer *tokenizer,
         json_array_append_new(warnings,
                               json_string(tokenizer_warning(tokenizer, i)));
     json_object_set_new(record, "warnings", warnings);
+    json_object_set_new(record, "ledger", ledger);
     stage_set(stage, "tokenizer", record);
 }

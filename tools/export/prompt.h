@@ -21,8 +21,14 @@ int prompt_render(const char *pack, const struct test_case *c,
                   struct err *err);
 
 /* Into a stage record: the pack's files that prompts are made from; the
- * environment, rule and library versions that can change a bit. */
+ * environment, rule and library versions that can change a bit, and the ledger
+ * (stolen). */
 int prompt_record_files(struct stage *stage, const char *pack, struct err *err);
 void prompt_describe(struct stage *stage, const struct tokenizer *tokenizer,
-                     const struct protocol *protocol);
+                     const struct protocol *protocol, json_t *ledger);
+
+/* The keys of the pack's tokenizer_config.json, each with what became of it
+ * (ledger/config.h), as a new array, empty without the file; one that changes
+ * ids and is not implemented is ERR_UNSUPPORTED. */
+int ledger_tokenizer(const char *pack, json_t **out, struct err *err);
 #endif
