@@ -76,6 +76,19 @@ float cascade_sum(const float *x, int64_t n)
     return y;
 }
 
+float cascade_column_sum(const float *x, int64_t n, int64_t column,
+                         int64_t columns)
+{
+    int64_t group = columns < LANES ? WAYS : MOST;
+    float y;
+
+    if (column < columns / group * group)
+        chains(&y, x, n, 1);
+    else
+        steps(&y, x, n, 1);
+    return y;
+}
+
 struct job {
     float *y;
     const float *x, *weight;

@@ -23,6 +23,14 @@
 float cascade_sum(const float *x, int64_t n);
 
 /*
+ * A sum over the rows of a matrix of `columns` columns: x [n] are the values of
+ * column `column`.  Columns in whole 32s (in whole fours when there are fewer
+ * than 8) are one chain each, cut like s[j] above; the others are four.
+ */
+float cascade_column_sum(const float *x, int64_t n, int64_t column,
+                         int64_t columns);
+
+/*
  * PyTorch's RMS norm of rows: m = cascade_sum(x^2) / cols;
  * r = 1 / sqrt(m + eps); y = t(w * t(x * r)), w NULL: y = t(x * r).  y may be x.
  */

@@ -17,6 +17,12 @@ void conv_causal_f64(double *y, const double *state, const double *x,
                      const double *w, int64_t channels, int64_t taps,
                      int64_t tokens);
 
+/* The same with one rounding for a product and its addition, as PyTorch's CPU
+ * backend computes it. */
+void conv_causal_fused(float *y, const float *state, const float *x,
+                       const float *w, int64_t channels, int64_t taps,
+                       int64_t tokens);
+
 /* Makes state the last taps - 1 rows of state and x. */
 void conv_advance(float *state, const float *x, int64_t channels, int64_t taps,
                   int64_t tokens);

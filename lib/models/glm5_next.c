@@ -205,6 +205,7 @@ static int read_linear(struct glm *m, const struct section *s, struct err *err)
     bool is_safe = true;
 
     a->is_beta_rounded = a->is_kept = true;
+    a->chunk = 64;
     if (config_count(s, "linear_num_heads", 64, &a->heads, err) ||
         config_count(s, "linear_head_dim", 128, &a->dim, err) ||
         config_count(s, "linear_conv_kernel_dim", 4, &a->taps, err) ||

@@ -2,8 +2,11 @@
 #include "models/kda.h"
 
 #include "base/bug.h"
+#include "kernels/cascade.h"
+#include "kernels/chunk_delta.h"
 #include "kernels/conv.h"
 #include "kernels/eager.h"
+#include "kernels/elementary.h"
 #include "models/eager_ops.h"
 
 #include <math.h>
@@ -52,6 +55,20 @@ static struct act zeros(struct ops *o, int64_t rows, int64_t cols)
     return y;
 }
 
+/* PyTorch runs along the tokens of a channel: those after the last 32 of them
+ * take the exact exponential, which eager_silu() takes for fewer than 32. */
+enum { SILU_TOKENS = 32, SILU_EXACT = 16 };
+static void silu_by_channel(const struct act *y)
+{
+    int64_t whole = y->rows / SILU_TOKENS * SILU_TOKENS * y->cols;
+    int64_t n = y->rows * y->cols;
+
+    eager_silu(act_f(y), act_f(y), whole, y->dtype);
+    for (int64_t at = whole; at < n; at += SILU_EXACT)
+        eager_silu(act_f(y) + at, act_f(y) + at,
+                   n - at < SILU_EXACT ? n - at : SILU_EXACT, y->dtype);
+}
+
 /* silu(convolution(W x)), rounded once. */
 static struct act mixed(struct ops *o, const struct kda *m, const struct act *x,
                         const struct dense_weight *w, const struct param *taps)
@@ -65,6 +82,10 @@ static struct act mixed(struct ops *o, const struct kda *m, const struct act *x,
         conv_causal_f64(act_d(&y), act_d(&before), act_d(&in), taps->d, y.cols,
                         m->taps, y.rows);
         eager_silu_f64(act_d(&y), act_d(&y), n);
+    } else if (m->chunk) {
+        conv_causal_fused(act_f(&y), act_f(&before), act_f(&in), taps->f,
+                          y.cols, m->taps, y.rows);
+        silu_by_channel(&y);
     } else {
         conv_causal(act_f(&y), act_f(&before), act_f(&in), taps->f, y.cols,
                     m->taps, y.rows);
@@ -82,10 +103,37 @@ static void unit(struct ops *o, const struct kda *m, struct act *x,
     x->dtype = ops_dtype(o->precision, DTYPE_F32);
     if (act_is_wide(x))
         channel_unit_f64(act_d(x), act_d(x), scale, rows, m->dim);
+    else if (m->chunk)
+        chunk_unit(act_f(x), act_f(x), scale, rows, m->dim);
     else
         channel_unit(act_f(x), act_f(x), scale, rows, m->dim);
 }
 
+/* The logarithm of the decay, step by step as PyTorch computes it; x becomes
+ * it. */
+static void log_decay(const struct kda *m, const struct kda_weights *w,
+                      const struct act *x)
+{
+    int64_t wide = channels(m), n = x->rows * wide;
+    float *g = act_f(x);
+
+    for (int64_t i = 0; i < n; i++) {
+        float rate = elem_exp_f32(w->a_log.f[i % wide / m->dim]);
+        float z = g[i] + w->dt_bias.f[i % wide];
+
+        if (!isnan(m->bound))
+            g[i] = rate * z;
+        else
+            g[i] = -rate * (z > 20 ? z : elem_log_f32(1 + elem_exp_f32(z)));
+    }
+    if (isnan(m->bound))
+        return;
+    op_eager_sigmoid(x);
+    for (int64_t i = 0; i < n; i++)
+        g[i] *= (float)m->bound;
+}
+
+/* Or, in chunks, its logarithm. */
 static struct act decay_of(struct ops *o, const struct kda *m,
                            const struct kda_weights *w, const struct act *x)
 {
@@ -97,6 +145,8 @@ static struct act decay_of(struct ops *o, const struct kda *m,
     if (act_is_wide(&y))
         channel_decay_f64(act_d(&y), act_d(&y), w->dt_bias.d, w->a_log.d,
                           m->bound, &shape, y.rows);
+    else if (m->chunk)
+        log_decay(m, w, &y);
     else
         channel_decay(act_f(&y), act_f(&y), w->dt_bias.f, w->a_log.f, m->bound,
                       &shape, y.rows);
@@ -125,6 +175,19 @@ static struct act gate_of(struct ops *o, const struct kda *m,
     return op_dense(o, &low, &w->gate, NULL);
 }
 
+/* t(norm(x) * weight * sigmoid(gate)), x and gate changed. */
+static void gated_norm(const struct kda *m, const struct kda_weights *w,
+                       const struct act *x, struct act *gate)
+{
+    cascade_rms_norm(act_f(x), act_f(x), w->norm.f, x->rows * m->heads, m->dim,
+                     m->eps, DTYPE_F32);
+    gate->dtype = DTYPE_F32;
+    op_eager_sigmoid(gate);
+    for (int64_t i = 0; i < x->rows * x->cols; i++)
+        act_f(x)[i] *= act_f(gate)[i];
+    op_round(x);
+}
+
 struct act op_kda(struct ops *o, const struct kda *m,
                   const struct kda_weights *w, const struct act *x)
 {
@@ -146,6 +209,11 @@ struct act op_kda(struct ops *o, const struct kda *m,
                           x->rows);
         channel_norm_f64(act_d(&y), act_d(&y), w->norm.d, act_d(&gate), m->eps,
                          rows, m->dim);
+    } else if (m->chunk) {
+        chunk_delta(act_f(&y), act_f(&q), act_f(&k), act_f(&v), act_f(&decay),
+                    act_f(&beta), &shape, m->chunk, x->rows);
+        op_round(&y);
+        gated_norm(m, w, &y, &gate);
     } else {
         channel_delta(act_f(&y), act_f(&state), act_f(&q), act_f(&k), act_f(&v),
                       act_f(&decay), act_f(&beta), &shape, x->rows);
