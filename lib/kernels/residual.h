@@ -8,7 +8,7 @@
  * is [v_n | v_0 | v_1 | ... ], `stride` values; each v is `width` wide:
  *
  *     w = norm * proj;  r_j = 1 / sqrt(mean of v_j^2 + eps)      (lanes16)
- *     s_j = sum of (v_j r_j) w                                   (chain128)
+ *     s_j = sum of (v_j r_j) w, one chain in double, rounded once
  *     y = sum of p_j v_j, p = softmax(s), j from 0 to n
  *
  * y [rows, width] is f32 (double in the _f64 form) and not rounded further.
