@@ -2,10 +2,12 @@
 """Makes two packs of one model, for tests: its routed experts quantised, and the
 same experts as the bf16 values that they decode to.
 
-    pack_experts.py int4|mxfp4 IN PACKED PLAIN
+    pack_experts.py int4|mxfp4|fp4 IN PACKED PLAIN
 
 int4: compressed-tensors pack-quantized, symmetric, groups of 32, bf16 scales.
-mxfp4: mxfp4-pack-quantized, E2M1 by powers of two.  Standard library only.
+mxfp4: mxfp4-pack-quantized, E2M1 by powers of two.
+fp4: DeepSeek-V4's experts, the same as I8 with E8M0 scales; and its attention's
+projections as E4M3 by one power of two for every 128 x 128.  Standard library only.
 """
 
 import json
@@ -15,6 +17,9 @@ import struct
 import sys
 
 E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
+E4M3 = [(m / 8 if e == 0 else 1 + m / 8) * 2.0 ** (max(e, 1) - 7)
+        for e in range(16) for m in range(8)][:127]
+ATTENTION = re.compile(r"\.attn\.w[a-z_]+\.weight$")
 EXPERT = re.compile(r"\.experts\.\d+\.[a-z0-9_]+\.weight$")
 
 
@@ -64,6 +69,24 @@ def mxfp4(rows, cols, values):
                    "_scale": ("U8", [rows, cols // 32], bytes(scales))}
 
 
+def fp4(rows, cols, values):
+    plain, parts = mxfp4(rows, cols, values)
+    return plain, {".weight": ("I8", *parts["_packed"][1:]),
+                   ".scale": ("F8_E8M0", *parts["_scale"][1:])}
+
+
+def fp8(rows, cols, values):
+    assert rows <= 128 and cols <= 128
+    byte, plain, codes = 127 - 7, [], bytearray()
+    for v in values:
+        m = abs(v) / 2.0 ** (byte - 127)
+        code = min(range(127), key=lambda i: abs(E4M3[i] - m))
+        codes.append(code | 128 * (v < 0))
+        plain.append(bf16((-1 if v < 0 else 1) * E4M3[code] * 2.0 ** (byte - 127)))
+    return plain, {".weight": ("F8_E4M3", [rows, cols], bytes(codes)),
+                   ".scale": ("F8_E8M0", [1, 1], bytes([byte]))}
+
+
 def write(folder, config, tensors):
     os.makedirs(folder)
     header, at = {}, 0
@@ -93,17 +116,23 @@ def main():
         a, b = t["data_offsets"]
         raw = data[8 + n + a : 8 + n + b]
         plain[name] = (t["dtype"], t["shape"], raw)
-        if not EXPERT.search(name):
+        if EXPERT.search(name):
+            how = {"int4": int4, "mxfp4": mxfp4, "fp4": fp4}[form]
+        elif form == "fp4" and ATTENTION.search(name):
+            how = fp8
+        else:
             packed[name] = plain[name]
             continue
-        values, parts = {"int4": int4, "mxfp4": mxfp4}[form](*t["shape"], widened(raw))
+        values, parts = how(*t["shape"], widened(raw))
         plain[name] = (t["dtype"], t["shape"], struct.pack(f"<{len(values)}H", *values))
         for suffix, part in parts.items():
-            packed[name + suffix] = part
+            stem = name.removesuffix(".weight") if suffix[0] == "." else name
+            packed[stem + suffix] = part
     with open(f"{source}/config.json") as f:
         config = json.load(f)
     write(plain_to, config, plain)
-    config["text_config"]["quantization_config"] = {"quant_method": "compressed-tensors"}
+    method = "fp8" if form == "fp4" else "compressed-tensors"
+    config.get("text_config", config)["quantization_config"] = {"quant_method": method}
     write(packed_to, config, packed)
 
 
