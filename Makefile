@@ -220,6 +220,10 @@ oracle-image: $O/assay-export $(ORACLE_PYTHON)
 bench-tokenizer: $O/assay-export
 	$(PYTHON) tests/oracle/tokenizer_speed.py --export $< --text '$(TEXT)' $(ORACLE_PACKS)
 
+# The same beside Pillow, over a picture in each format.
+bench-image: $O/assay-export $(ORACLE_PYTHON)
+	$(ORACLE_PYTHON) tests/oracle/image_speed.py --export $<
+
 # Each fuzz target for FUZZ_SECONDS, from seeds made of the fixtures.
 FUZZ_SECONDS ?= 600
 FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
@@ -242,7 +246,7 @@ FORCE:
 .PHONY: all build tests check bench \
         check-builds check-layers check-headers man qualify parity mutant smoke audit \
         archive sign synth reference \
-        goldens oracle oracle-tokenizer oracle-jinja oracle-image bench-tokenizer fuzz install clean FORCE
+        goldens oracle oracle-tokenizer oracle-jinja oracle-image bench-tokenizer bench-image fuzz install clean FORCE
 .SECONDARY:
 
 endif

@@ -254,7 +254,8 @@ static int read_rows(const struct chunks *c, bool is_alpha_kept,
         return err_set(err, ERR_INPUT, "%s", r.reason);
     }
     png_set_read_fn(png, &r, read_bytes);
-    png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
+    /* every CRC was checked by walk() */
+    png_set_crc_action(png, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
     png_set_benign_errors(png, 0);
     png_set_check_for_invalid_index(png, 0); /* checked when looked up */
     png_set_user_limits(png, IMAGE_MAX_SIDE, IMAGE_MAX_SIDE);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRACTION = 22, CHANNELS = 3 };
+enum { FRACTION = 22, HALF = 1 << (FRACTION - 1), CHANNELS = 3, BLOCK = 32 };
 
 static double sinc(double x)
 {
@@ -125,6 +125,37 @@ static uint8_t clip(int32_t sum)
     return (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
 }
 
+/* One output pixel of a row; and BLOCK neighbouring bytes of an output row:
+ * sums of integers, so the order of the additions is free. */
+static void weigh_pixel(const uint8_t *at, const int32_t *k, int64_t count,
+                        uint8_t *to)
+{
+    int32_t r = HALF, g = HALF, b = HALF;
+
+    for (int64_t j = 0; j < count; j++, at += CHANNELS) {
+        r += at[0] * k[j];
+        g += at[1] * k[j];
+        b += at[2] * k[j];
+    }
+    to[0] = clip(r);
+    to[1] = clip(g);
+    to[2] = clip(b);
+}
+
+static void weigh_block(const uint8_t *at, int64_t row, const int32_t *k,
+                        int64_t count, uint8_t *to)
+{
+    int32_t sum[BLOCK];
+
+    for (int c = 0; c < BLOCK; c++)
+        sum[c] = HALF;
+    for (int64_t j = 0; j < count; j++, at += row)
+        for (int c = 0; c < BLOCK; c++)
+            sum[c] += at[c] * k[j];
+    for (int c = 0; c < BLOCK; c++)
+        to[c] = clip(sum[c]);
+}
+
 /*
  * One pass along an axis.  Samples of one output lie `step` bytes apart in the
  * source; `lines` groups of `run` neighbouring bytes are treated alike:
@@ -139,8 +170,16 @@ static void pass(const struct taps *t, const uint8_t *from, uint8_t *to,
             const int32_t *k = t->k + i * t->most;
             const uint8_t *at = from + t->first[i] * run;
 
-            for (int64_t c = 0; c < run; c++) {
-                int32_t sum = 1 << (FRACTION - 1);
+            int64_t c = 0;
+
+            if (run == CHANNELS) {
+                weigh_pixel(at, k, t->count[i], to);
+                continue;
+            }
+            for (; c + BLOCK <= run; c += BLOCK)
+                weigh_block(at + c, run, k, t->count[i], to + c);
+            for (; c < run; c++) {
+                int32_t sum = HALF;
 
                 for (int64_t j = 0; j < t->count[i]; j++)
                     sum += at[j * run + c] * k[j];
