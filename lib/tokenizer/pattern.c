@@ -176,7 +176,7 @@ int pattern_cut(const struct pattern *p, struct pattern_scratch *s,
                 const char *text, size_t len, pattern_each *each, void *arg,
                 struct err *err)
 {
-    size_t from = 0, done = 0, start, end, last = SIZE_MAX;
+    size_t from = 0, done = 0, start = 0, end = 0, last = SIZE_MAX;
     int ret;
 
     while (from <= len) {
