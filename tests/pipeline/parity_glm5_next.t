@@ -27,4 +27,22 @@ holds exact overall.relativeError 'v > 0' \
 
 divided bf16 bf16 parity.json
 divided f32 f32 parity-f32.json
+
+# What is not implemented is refused by its key.
+refused() { # SED SENTENCE
+    rm -rf "$T/pack"
+    mkdir "$T/pack"
+    cp "$A/model.safetensors" "$T/pack"
+    sed "$1" "$A/config.json" >"$T/pack/config.json"
+    runs 4 "$2" "$(bin forward)" --model "$T/pack" --parity "$A/parity.json" \
+        --precision f32 --out "$T/refused"
+}
+refused 's/"qk_rope_head_dim": 0/"qk_rope_head_dim": 8/' "rotary columns"
+refused 's/"index_topk": 8/"index_topk": 6/' "part of a pool chosen"
+refused 's/"linear_lower_bound": -5.0/"linear_lower_bound": 5.0/' \
+    "a decay that grows"
+refused 's/_select_tail": true/_select_tail": false/' "rows that see nothing"
+refused 's/"q_lora_rank": 32/"q_lora_rank": null/' "queries without a latent"
+refused 's/"deepseek_sparse_attention"/"sliding"/' "another attention"
+refused 's/"hc_mult": 4/"hc_mult": 4, "indexer_types": ["full", "full", "full", "shared", "full"]/' "a shared indexer"
 done_testing
