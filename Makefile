@@ -123,8 +123,14 @@ $O/man/%: man/%.scd
 # to pipelines/qualify, which tells them all (--help).
 CHAIN := SIZE ROOT PACK RECEIPT REFERENCE CASES PROTOCOL GATES CANDIDATE \
          CANDIDATE_EXE PRECISION FILES ADJUDICATE KEEP_REFERENCE THREADS RUN
+# SIZE=smollm2 makes its own pack and reference first (with pip).
 qualify: build
+ifeq ($(SIZE),smollm2)
+	@ASSAY_BIN=$O pipelines/smollm2/run \
+	    $(foreach v,$(CHAIN) PYTHON,$(if $($v),$v='$($v)'))
+else
 	@ASSAY_BIN=$O pipelines/qualify $(foreach v,$(CHAIN),$(if $($v),$v='$($v)'))
+endif
 # Hidden states against upstream's: MODEL=, INPUT=, and what parity --help tells.
 PARITY := MODEL INPUT REVISION RECEIPT PRECISION ATTN DEVICE GATES OUT TRACE \
           THREADS
