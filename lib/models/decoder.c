@@ -124,6 +124,18 @@ static const char *layer_stage(char out[96], int64_t layer, const char *name)
     return out;
 }
 
+int decoder_final_norm(struct decoder_pass *p, const struct act *x,
+                       struct part *part, const struct param *norm, double eps,
+                       struct act *out, struct err *err)
+{
+    int ret = checkpoint_load(p->decoder->weights, part, CHECKPOINT_LAYER, err);
+
+    part_release(part);
+    if (ret == 0)
+        *out = op_eager_rms_norm(&p->ops, x, norm, x->cols, eps);
+    return ret;
+}
+
 int decoder_tap(const struct decoder_pass *p, int64_t layer, const char *name,
                 const struct act *x, struct err *err)
 {

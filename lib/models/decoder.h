@@ -83,6 +83,13 @@ struct act decoder_rows(const struct decoder_pass *p, const struct act *x,
 struct act decoder_unit(struct decoder_pass *p, const struct act *x,
                         const struct expert *w, const struct experts *e);
 
+/* The plain last step of a family: loads `part`, which describes the final
+ * norm's weight and whose target is `norm`, releases it, and norms x into *out.
+ */
+int decoder_final_norm(struct decoder_pass *p, const struct act *x,
+                       struct part *part, const struct param *norm, double eps,
+                       struct act *out, struct err *err);
+
 /* Hands a stage of a layer, all rows of all sequences, to the tap. */
 int decoder_tap(const struct decoder_pass *p, int64_t layer, const char *name,
                 const struct act *x, struct err *err);

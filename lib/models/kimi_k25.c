@@ -359,12 +359,7 @@ static int finish(struct decoder_pass *p, const struct act *x, struct act *out,
     struct param norm;
 
     norm_part(m, &norm, &part);
-    int ret =
-        checkpoint_load(p->decoder->weights, &part, CHECKPOINT_LAYER, err);
-    part_release(&part);
-    if (ret == 0)
-        *out = op_eager_rms_norm(&p->ops, x, &norm, x->cols, m->eps);
-    return ret;
+    return decoder_final_norm(p, x, &part, &norm, m->eps, out, err);
 }
 
 static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
