@@ -153,11 +153,13 @@ sign: build
 archive: build
 	@ASSAY_BIN=$O pipelines/archive '$(RUN)' $(if $(OUT),'$(OUT)')
 
-# Records upstream (SIZE=, PACK=, ROOT= ... as above, TRACE=, CALIBRATE=) with
-# the Python environment at VENV, which is made when there is none.
+# Records upstream (SIZE=, PACK=, ROOT= ... as above, TRACE=, CALIBRATE=), or its
+# states for token ids (MODEL=, OUT=, INPUT=, LENGTHS=, SEED=, TRACE=), with the
+# Python environment at VENV, which is made when there is none.
 reference:
 	@pipelines/reference/run $(foreach v,SIZE ROOT PACK RECEIPT CASES PROTOCOL \
-	    TRACE CALIBRATE VENV PYTHON,$(if $($v),$v='$($v)'))
+	    TRACE CALIBRATE MODEL OUT INPUT LENGTHS SEED PYTHON,$(if $($v),$v='$($v)')) \
+	    $(if $(filter-out file default,$(origin VENV)),VENV='$(VENV)')
 
 # assay-forward with one file of the library replaced by FILE, as OUT: for tests
 # that plant defects.

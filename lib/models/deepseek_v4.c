@@ -755,7 +755,8 @@ static int moe(struct decoder_pass *p, const struct layer *l, int64_t layer,
     struct routed routed = m->is_hash[layer]
                                ? route_by_id(p, l, &scores)
                                : op_route(o, &scores, &l->bias, &m->routing);
-    if (op_experts(o, x, &routed, &experts, &sum, err))
+    if (decoder_tap_routed(p, layer, &routed, err) ||
+        op_experts(o, x, &routed, &experts, &sum, err))
         return -1;
     struct act shared = op_expert(o, x, &l->shared, &experts);
     *y = op_add(o, &sum, &shared);
@@ -909,12 +910,18 @@ static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
 static size_t stages(const struct decoder *d, int64_t layer,
                      struct decoder_stage *out)
 {
+    const struct deepseek *m = deepseek_of(d);
+    const struct decoder_stage all[] = {
+        {"mixer", d->hidden, false},
+        {"router", m->experts, false},
+        DECODER_ROUTED_STAGES(m->routing.chosen),
+        {"mlp", d->hidden, false},
+        {"out", d->width, false},
+    };
+
     (void)layer;
-    out[0] = (struct decoder_stage){"mixer", d->hidden, false};
-    out[1] = (struct decoder_stage){"router", deepseek_of(d)->experts, false};
-    out[2] = (struct decoder_stage){"mlp", d->hidden, false};
-    out[3] = (struct decoder_stage){"out", d->width, false};
-    return 4;
+    memcpy(out, all, sizeof(all));
+    return sizeof(all) / sizeof(all[0]);
 }
 
 static const struct decoder_hooks hooks = {.values = values,

@@ -292,7 +292,8 @@ static int moe(struct decoder_pass *p, const struct layer *l, int64_t layer,
         op_eager_sigmoid(&rows);
     }
     struct routed routed = op_route(o, &scores, &l->bias, &m->routing);
-    if (op_experts(o, x, &routed, &experts, &routed_sum, err))
+    if (decoder_tap_routed(p, layer, &routed, err) ||
+        op_experts(o, x, &routed, &experts, &routed_sum, err))
         return -1;
     struct act shared = decoder_unit(p, x, &l->ffn, &experts);
     *y = op_add(o, &routed_sum, &shared);
@@ -379,11 +380,13 @@ static size_t stages(const struct decoder *d, int64_t layer,
                      struct decoder_stage *out)
 {
     const struct kimi *m = kimi_of(d);
+    const struct decoder_stage router[] = {
+        {"router", m->experts, true}, DECODER_ROUTED_STAGES(m->routing.chosen)};
     size_t n = 0;
 
     out[n++] = (struct decoder_stage){"mixer", d->hidden, false};
-    if (!is_dense(m, layer))
-        out[n++] = (struct decoder_stage){"router", m->experts, true};
+    for (size_t k = 0; !is_dense(m, layer) && k < 3; k++)
+        out[n++] = router[k];
     out[n++] = (struct decoder_stage){"mlp", d->hidden, false};
     out[n++] = (struct decoder_stage){"out", d->hidden, false};
     return n;

@@ -508,6 +508,8 @@ static int moe(struct decoder_pass *p, const struct layer *l, int64_t layer,
         score(m, &rows);
     }
     struct routed routed = op_route(o, &scores, &l->bias, &m->routing);
+    if (decoder_tap_routed(p, layer, &routed, err))
+        return -1;
     if (m->latent)
         z = op_dense(o, x, &l->latent_down, NULL);
     if (op_experts(o, &z, &routed, &experts, y, err))
@@ -645,11 +647,13 @@ static size_t stages(const struct decoder *d, int64_t layer,
                      struct decoder_stage *out)
 {
     const struct kimi3 *m = kimi3_of(d);
+    const struct decoder_stage router[] = {
+        {"router", m->experts, true}, DECODER_ROUTED_STAGES(m->routing.chosen)};
     size_t n = 0;
 
     out[n++] = (struct decoder_stage){"mixer", d->hidden, false};
-    if (is_moe(m, layer))
-        out[n++] = (struct decoder_stage){"router", m->experts, true};
+    for (size_t k = 0; is_moe(m, layer) && k < 3; k++)
+        out[n++] = router[k];
     out[n++] = (struct decoder_stage){"mlp", d->hidden, false};
     out[n++] = (struct decoder_stage){"out", d->hidden, false};
     return n;
