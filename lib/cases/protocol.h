@@ -13,9 +13,9 @@
  * be absent; any other key is refused by its name.
  *
  *     {"context": 16384, "prefill_chunk": 512, "tail": "all",
- *      "max_new_tokens": 64, "compute": "f16", "image_library": "pillow 12.3",
- *      "transformers": "5.5.0", "tokenizer": "file",
- *      "now": "2026-02-03T04:05:06Z"}
+ *      "max_new_tokens": 64, "compute": "f16", "sums": "chain",
+ *      "image_library": "pillow 12.3", "transformers": "5.5.0",
+ *      "tokenizer": "file", "now": "2026-02-03T04:05:06Z"}
  */
 enum protocol_tail {
     PROTOCOL_TAIL_ALL, /* the prompt's last token lies in the last chunk */
@@ -28,6 +28,7 @@ struct protocol {
     enum protocol_tail tail;   /* all */
     int64_t max_new_tokens;    /* 64 */
     const char *compute;       /* "f16", "bf16", "f32", "f64"; NULL: not said */
+    const char *sums;          /* "written", "chain"; NULL: the family's */
     const char *image_library; /* "pillow 12.3" */
     const char *transformers;  /* "5.5.0" */
     const char *tokenizer;     /* "file", "class"; NULL: not said */

@@ -78,8 +78,39 @@ static int store(const struct cli_opt *o, const char *inlined, int argc,
     }
 }
 
-int cli_parse(const struct cli_command *command, int argc, char **argv,
-              struct cli_list *rest, struct err *err)
+/* Only a list may come again; a second name of an option counts as it. */
+static int check_once(const struct cli_command *command,
+                      const struct cli_opt *o, bool *given, struct err *err)
+{
+    const struct cli_opt *all = command->options;
+
+    if (o->type == CLI_LIST)
+        return 0;
+    for (size_t i = 0; all[i].name; i++) {
+        if (!given[i] || all[i].value != o->value)
+            continue;
+        return &all[i] == o
+                   ? err_set(err, ERR_USAGE, "--%s is given twice", o->name)
+                   : err_set(err, ERR_USAGE,
+                             "--%s and --%s are the same option", all[i].name,
+                             o->name);
+    }
+    given[o - all] = true;
+    return 0;
+}
+
+static size_t count_options(const struct cli_command *command)
+{
+    size_t n = 0;
+
+    while (command->options && command->options[n].name)
+        n++;
+    return n;
+}
+
+/* Options and operands of argv; 1 when --help or --version was printed. */
+static int parse_words(const struct cli_command *command, int argc, char **argv,
+                       bool *given, struct cli_list *rest, struct err *err)
 {
     bool options_ended = false;
 
@@ -114,9 +145,22 @@ int cli_parse(const struct cli_command *command, int argc, char **argv,
         }
         if (!o)
             return err_set(err, ERR_USAGE, "unknown option '%s'", word);
-        if (store(o, value, argc, argv, &i, err))
+        if (check_once(command, o, given, err) ||
+            store(o, value, argc, argv, &i, err))
             return -1;
     }
+    return 0;
+}
+
+int cli_parse(const struct cli_command *command, int argc, char **argv,
+              struct cli_list *rest, struct err *err)
+{
+    bool *given = xcalloc(count_options(command) + 1, sizeof(*given));
+    int ret = parse_words(command, argc, argv, given, rest, err);
+
+    free(given);
+    if (ret)
+        return ret;
     if (rest->count < command->min_operands)
         return err_set(err, ERR_USAGE, "missing operand: %s",
                        command->operands);

@@ -43,7 +43,8 @@ struct cli_command {
 
 /*
  * Fills the options' values; operands (in order) go to rest, whose array the
- * caller frees.  "--name=value" and "--name value"; "--" ends the options.
+ * caller frees.  "--name=value" and "--name value"; "--" ends the options.  An
+ * option given twice is refused by its name, unless it is a list.
  * Returns 0 to go on, 1 when --help or --version was printed, -1 with
  * ERR_USAGE.  argv[0] is skipped (the program, or the verb).
  */

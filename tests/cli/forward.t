@@ -19,8 +19,15 @@ fresh() { # a pack, the inputs of a short case and of one with an image
     echo '{"context": 4096}' >"$T/w/protocol.json"
 }
 run() { # OPTIONS...: of the case json, unless they say otherwise
-    "$forward" --pack "$T/w/pack" --inputs "$T/w/in/json" \
-        --protocol "$T/w/protocol.json" --out "$T/w/new/out" "$@"
+    given=" $* "
+    for default in "--pack $T/w/pack" "--inputs $T/w/in/json" \
+        "--protocol $T/w/protocol.json" "--out $T/w/new/out"; do
+        case $given in
+        *" ${default%% *} "*) ;;
+        *) set -- "${default%% *}" "${default#* }" "$@" ;;
+        esac
+    done
+    "$forward" "$@"
 }
 nothing() {
     [ ! -e "$T/w/new" ] || [ -z "$(ls -A "$T/w/new")" ]
@@ -81,10 +88,27 @@ python3 "$T/stop.py" "$T/w/pack/generation_config.json" "$first"
 runs 0 "a stop token that comes first" run --generate 3
 is "$(cat "$T/out")" "$first" "ends the answer"
 
+# The order of sums: the protocol names the reference's, an option another.
+fresh
+echo '{"sums": "chain"}' >"$T/chain.json"
+same() { cmp -s "$T/$1/outputs.safetensors" "$T/$2/outputs.safetensors"; }
+chains() { grep -A9 '"orders"' "$T/$1/stage.json" | grep -q '"chain v1"'; }
+runs 0 "sums as written" json_along --out "$T/written"
+runs 0 "sums by option" json_along --sums chain --out "$T/option"
+runs 0 "sums by protocol" json_along --protocol "$T/chain.json" --out "$T/protocol"
+runs 0 "sums by both" json_along --protocol "$T/chain.json" --sums written --out "$T/both"
+same option protocol && same written both && ! same written option
+ok $? "the protocol's order is the option's default"
+chains option && chains protocol && ! chains written && ! chains both
+ok $? "and the record names it"
+
 # The command line.
 fresh
 refused 2 "precision 'f8' is none of f64, f32, f16, bf16" "an unknown precision" --precision f8
 refused 2 "--sums is written or chain, not 'x'" "unknown sums" --sums x
+refused 2 "--threads is given twice" "an option given twice" --threads 1 --threads 2
+refused 2 "--inputs is given twice" "one given twice by its letter" --inputs "$T/w/in/json" -i "$T/w/in/json"
+refused 2 "--model and --pack are the same option" "a second name of one given" --model "$T/w/pack" --pack "$T/w/pack"
 refused 2 "no kernel form is called 'sse9'" "an unknown kernel" --kernel sse9
 refused 2 "unknown option '--colour'" "an unknown option" --colour
 refused 2 "unexpected operand 'x'" "an operand" x

@@ -16,6 +16,23 @@ runs 0 "recomputed" "$receipt" audit --recompute "$tiny/pack" "$one"
 is "$(verdict)" proved "the same bytes"
 grep -q "by 4 outputs of export and forward are the same bytes" "$T/out"
 ok $? "prompt, inputs, outputs and the adjudicator's"
+# the reference's order of sums is the protocol's, and audit follows it
+python3 - $tiny/protocol.json "$T/chain.json" <<'E'
+import json, sys
+with open(sys.argv[1]) as f:
+    protocol = json.load(f)
+protocol["sums"] = "chain"
+with open(sys.argv[2], "w") as f:
+    json.dump(protocol, f)
+E
+python3 tests/support/plant.py only $tiny/cases.json json "$T/short.json"
+runs 0 "a run whose protocol names the order of sums" pipelines/qualify "ROOT=$T/root" ADJUDICATE=0 \
+    "CASES=$T/short.json" "PROTOCOL=$T/chain.json" RUN=chain
+grep -q '"linear layers": "chain v1"' "$T/root/runs/tiny/chain/data/forward/json/stage.json"
+ok $? "its record says which"
+runs 0 "recomputed" "$receipt" audit --recompute "$tiny/pack" "$T/root/runs/tiny/chain"
+is "$(verdict)" proved "the same bytes"
+rm -rf "$T/root/runs/tiny/chain"
 runs 0 "archive" pipelines/archive "$one"
 runs 0 "the bundle recomputed" "$receipt" audit --recompute "$tiny/pack" "$T/root/bundles/tiny-one.tar.zst"
 is "$(verdict)" proved "the same bytes"

@@ -154,6 +154,7 @@ static void test_protocol(void)
         {"{\"prefill_chunk\":-1}", "'prefill_chunk' is -1", ERR_INPUT},
         {"{\"tail\":\"two\"}", "'tail' is 'two'", ERR_UNSUPPORTED},
         {"{\"compute\":\"f8\"}", "'compute' is 'f8'", ERR_UNSUPPORTED},
+        {"{\"sums\":\"any\"}", "'sums' is 'any'", ERR_UNSUPPORTED},
         {"{\"tokenizer\":\"x\"}", "'tokenizer' is 'x'", ERR_UNSUPPORTED},
         {"{\"now\":\"yesterday\"}", "'now' is not YYYY", ERR_INPUT},
         {"{\"now\":null}", "'now' is not a string", ERR_INPUT},
@@ -172,12 +173,14 @@ static void test_protocol(void)
     }
     err_clear(&err);
     put("{\"context\":16384,\"prefill_chunk\":256,\"tail\":\"one\","
-        "\"max_new_tokens\":0,\"compute\":\"bf16\",\"image_library\":\"pillow "
+        "\"max_new_tokens\":0,\"compute\":\"bf16\",\"sums\":\"chain\",\"image_"
+        "library\":\"pillow "
         "13.0\",\"transformers\":\"5.24.0\",\"tokenizer\":\"class\",\"now\":"
         "\"2026-02-03T04:05:06Z\"}");
     ok(protocol_read(file, &p, &err) == 0 && p.context == 16384 &&
            p.prefill_chunk == 256 && p.tail == PROTOCOL_TAIL_ONE &&
            p.max_new_tokens == 0 && strcmp(p.compute, "bf16") == 0 &&
+           strcmp(p.sums, "chain") == 0 &&
            strcmp(p.image_library, "pillow 13.0") == 0 &&
            strcmp(p.transformers, "5.24.0") == 0 &&
            strcmp(p.tokenizer, "class") == 0 && p.now && p.sha256[0],
@@ -185,7 +188,8 @@ static void test_protocol(void)
     protocol_release(&p);
     ok(protocol_read(NULL, &p, &err) == 0 && p.context == 0 &&
            p.prefill_chunk == 512 && p.tail == PROTOCOL_TAIL_ALL &&
-           p.max_new_tokens == 64 && !p.compute && !p.tokenizer && !p.now,
+           p.max_new_tokens == 64 && !p.compute && !p.sums && !p.tokenizer &&
+           !p.now,
        "the defaults");
     protocol_release(&p);
 }

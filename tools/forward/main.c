@@ -50,8 +50,9 @@ static const struct cli_opt options[] = {
      CLI_STR, &opt.attention},
     {0, "ledger", NULL, "print which keys and tensors were used", CLI_FLAG,
      &opt.ledger},
-    {0, "sums", "name", "written, or chain as MLX's CPU backend adds up",
-     CLI_STR, &opt.sums},
+    {0, "sums", "name",
+     "written, or chain as MLX's CPU backend adds up (the protocol's)", CLI_STR,
+     &opt.sums},
     {'t', "trace", "glob", "stages to save as well, e.g. 'layer*.out'", CLI_STR,
      &opt.trace},
     {0, "local", "path", "traces whose values feed every next stage", CLI_STR,
@@ -94,6 +95,10 @@ static int check_options(struct err *err)
         return err_set(err, ERR_USAGE,
                        "--attn '%s' is neither flash nor flash-exact",
                        opt.attention);
+    if (opt.sums && strcmp(opt.sums, "written") != 0 &&
+        strcmp(opt.sums, "chain") != 0)
+        return err_set(err, ERR_USAGE, "--sums is written or chain, not '%s'",
+                       opt.sums);
     if (opt.generate == 0 || opt.chunk == 0 || opt.threads == 0)
         return err_set(err, ERR_USAGE,
                        "--generate, --chunk and --threads are at least 1");
@@ -120,12 +125,6 @@ static int set_forward(struct forward_options *f, const struct protocol *p,
                        "precision '%s' is none of f64, f32, "
                        "f16, bf16",
                        precision);
-    if (opt.sums && strcmp(opt.sums, "written") != 0 &&
-        strcmp(opt.sums, "chain") != 0)
-        return err_set(err, ERR_USAGE, "--sums is written or chain, not '%s'",
-                       opt.sums);
-    f->sums =
-        opt.sums && strcmp(opt.sums, "chain") == 0 ? SUMS_CHAIN : SUMS_WRITTEN;
     f->chunk = opt.chunk > 0 ? opt.chunk : DEFAULT_CHUNK;
     f->regime.prefill_chunk = p->prefill_chunk;
     f->regime.is_tail_one = p->tail == PROTOCOL_TAIL_ONE;
@@ -133,6 +132,16 @@ static int set_forward(struct forward_options *f, const struct protocol *p,
     f->is_flash_exact =
         opt.attention && strcmp(opt.attention, "flash-exact") == 0;
     return 0;
+}
+
+/* By the option, else the protocol, else as the family's references add up. */
+static enum sums choose_sums(const struct protocol *p, const struct model *m)
+{
+    const char *name = opt.sums ? opt.sums : p->sums;
+
+    return !name                        ? model_sums(m)
+           : strcmp(name, "chain") == 0 ? SUMS_CHAIN
+                                        : SUMS_WRITTEN;
 }
 
 static int set_kernels(struct err *err)
@@ -145,6 +154,7 @@ static int set_kernels(struct err *err)
 /* ---- one pass ---- */
 
 struct run {
+    struct protocol protocol;
     struct job job;
     struct parity_input parity;
     char *parity_dir; /* its folder, on which its paths are relative */
@@ -395,18 +405,16 @@ out:
 
 static int run_all(struct run *r, int argc, char **argv, struct err *err)
 {
-    struct protocol protocol;
+    struct protocol *p = &r->protocol;
 
-    if (protocol_read(opt.protocol, &protocol, err))
+    if (protocol_read(opt.protocol, p, err))
         return -1;
     struct job_options jo = {.inputs = opt.inputs,
                              .prefix = opt.prefix,
                              .files = opt.files,
-                             .context = protocol.context,
+                             .context = p->context,
                              .generate = opt.generate};
-    int ret = set_forward(&r->forward, &protocol, err);
-    protocol_release(&protocol);
-    if (ret || set_kernels(err))
+    if (set_forward(&r->forward, p, err) || set_kernels(err))
         return -1;
     if (opt.parity) {
         r->parity_dir = path_dir(opt.parity);
@@ -414,9 +422,10 @@ static int run_all(struct run *r, int argc, char **argv, struct err *err)
             return -1;
     }
     r->model = model_open(opt.pack, opt.generate > 0, err);
-    if (r->model && !opt.sums)
-        r->forward.sums = model_sums(r->model);
-    if (!r->model || (opt.inputs && job_read(&r->job, &jo, r->model, err)) ||
+    if (!r->model)
+        return -1;
+    r->forward.sums = choose_sums(p, r->model);
+    if ((opt.inputs && job_read(&r->job, &jo, r->model, err)) ||
         publish_begin(&r->out, opt.out, err))
         return -1;
     if (opt.parity         ? states(r, err)
@@ -443,6 +452,7 @@ static void release(struct run *r)
     parity_release(&r->parity);
     free(r->parity_dir);
     model_close(r->model);
+    protocol_release(&r->protocol);
     threads_set(1, &ignored);
 }
 
