@@ -48,7 +48,8 @@ contradicts "an edited verdict" "compare/chart.json: made again from the tensors
 echo '<!-- -->' >>"$data/compare/report.html"
 contradicts "an edited report" "compare/report.html: made again"
 sed -i 's/0.01}/0.5}/; s/0.01,/0.5,/' "$data/inputs/gates.json"
-contradicts "E11: limits raised afterwards" "ran with gates.json of SHA-256" "compare/summary.json: made again"
+contradicts "E11: limits raised afterwards" "ran with gates.json of SHA-256" "compare/summary.json: made again" \
+    "chart/probabilities: the limit changed, 0.01 -> 0.5"
 sed -i 's/"max_new_tokens": 64/"max_new_tokens": 32/' "$data/inputs/protocol.json"
 contradicts "another protocol" "ran with protocol.json of SHA-256"
 rm -r "$data/forward/chart"
@@ -106,6 +107,69 @@ truncate -s 100 "$data/reference/chart/inputs.safetensors"
 contradicts "a reference cut short" "contradicted      every gate's verdict follows from the tensors"
 rm "$data/inputs/cases.json"
 contradicts "no cases" "inputs/cases.json: missing"
+# A run of another build: its reports are that build's own, its verdict is not.
+other_build() { # its compare by another digest, wherever that stands
+    python3 - "$data" <<'P'
+import json, sys
+d = sys.argv[1]
+with open(d + "/compare/stage.json") as f:
+    sha = json.load(f)["program"]["sha256"]
+for name in "compare/stage.json", "executables.json":
+    with open(d + "/" + name) as f:
+        t = f.read().replace(sha, "0" * 64)
+    with open(d + "/" + name, "w") as f:
+        f.write(t)
+P
+}
+edit() { # edit FILE PATTERN TEXT; compare's record follows
+    python3 - "$data/compare" "$@" <<'P'
+import hashlib, json, re, sys
+folder, name, pattern, text = sys.argv[1:]
+with open(folder + "/" + name) as f:
+    t = re.sub(pattern, text, f.read())
+with open(folder + "/" + name, "w") as f:
+    f.write(t)
+with open(folder + "/stage.json") as f:
+    d = json.load(f)
+for o in d["outputs"]:
+    if o["path"] == name:
+        o.update(sha256=hashlib.sha256(t.encode()).hexdigest(), size=len(t.encode()))
+with open(folder + "/stage.json", "w") as f:
+    json.dump(d, f)
+P
+}
+edit_verdict() {
+    edit chart.json "$@"
+    edit summary.json "$@"
+}
+claim() { sed -n "s/^\([a-z ]*[a-z]\)  *$1\$/\1/p" "$T/out"; }
+reports="the reports say what the verdict files say"
+verdict="every gate's verdict follows from the tensors"
+edit report.html '$' '<!-- -->'
+contradicts "another report of this build" "compare/report.html: made again from summary.json, it is other bytes"
+other_build
+edit report.html '$' '<!-- -->'
+seal
+runs 0 "another report of another build" "$receipt" audit "$run"
+is "$(claim "$reports")/$(claim "$verdict")" "cannot be proved/proved" "cannot be proved; its verdict is"
+grep -qF "another build of assay-compare wrote them, of SHA-256 00000" "$T/out"
+ok $? "and the table says why"
+fresh
+other_build
+edit_verdict ' *"margin": .*\n' ""
+seal
+runs 0 "another build that states less" "$receipt" audit "$run"
+is "$(claim "$verdict")" "proved" "is proved for what it states"
+grep -qF "this build's files state more" "$T/out"
+ok $? "and the table says so"
+edit_verdict ' *"value": .*\n' ""
+contradicts "another build that leaves a value out" "compare/summary.json: made again from the tensors"
+other_build
+edit_verdict '"value": 0.00' '"value": 0.000'
+contradicts "another build with another value" "compare/summary.json: made again from the tensors"
+other_build
+edit_verdict '  "verdict"' '  "spare": 1, "verdict"'
+contradicts "another build that states what this one does not" "compare/chart.json: made again from the tensors"
 # not sealed again: the bag alone tells
 printf x >>"$data/compare/report.md"
 runs 1 "a file changed under the seal" "$receipt" audit "$run"

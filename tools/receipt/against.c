@@ -124,6 +124,29 @@ static void compare_case(json_t *lines, const json_t *before, const json_t *now)
     }
 }
 
+void drift_limits(json_t *lines, const json_t *before, const json_t *now)
+{
+    json_t *cases = json_object_get(now, "cases"), *item, *gate;
+    size_t i, k;
+
+    json_array_foreach(cases, i, item)
+    {
+        const char *name = text_of(item, "name");
+        const json_t *old = find(json_object_get(before, "cases"), name);
+
+        json_array_foreach(json_object_get(item, "gates"), k, gate)
+        {
+            const char *gate_name = text_of(gate, "name");
+            const json_t *was = find(json_object_get(old, "gates"), gate_name);
+            char *where = xasprintf("%s/%s", name, gate_name);
+
+            if (was)
+                compare_limits(lines, where, was, gate);
+            free(where);
+        }
+    }
+}
+
 json_t *drift(const json_t *before, const json_t *now)
 {
     static const char *const frozen[] = {"gates", "protocol", "cases"};

@@ -465,12 +465,53 @@ static const char *argument(const json_t *record, const char *name)
     return NULL;
 }
 
-/* A file made again against the one in the evidence. */
+static json_t *read_summary(const char *run)
+{
+    char *path = path_join(run, "data/compare/summary.json");
+    struct err ignored = ERR_INIT;
+    json_t *summary = json_read_file(path, &ignored);
+
+    free(path);
+    return summary;
+}
+
+/* compare's files made again against those in the evidence. */
 struct again {
     struct audit *audit;
-    const char *dir;
-    size_t count;
+    const char *dir, *from; /* "the tensors", for the faults */
+    bool is_other_build;    /* its JSON may say less than ours */
+    size_t newer;           /* files in which it does */
+    json_t *reports;        /* their faults; NULL: they are not looked at */
 };
+
+__attribute__((format(printf, 2, 3))) static void
+add_line(json_t *lines, const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    json_append_line(lines, format, ap);
+    va_end(ap);
+}
+
+/* 1 when the stored file states part of what the new one does, no more. */
+static int states_less(struct again *w, const char *below, const char *path,
+                       struct err *err)
+{
+    json_t *stored, *made;
+    int ret = -1;
+
+    if (!w->is_other_build)
+        return 0;
+    stored = read_payload(w->audit, below);
+    made = json_read_file(path, err);
+    if (made)
+        ret = stored &&
+              verdict_follows(stored, payload(w->audit, below)->sha256, made);
+    json_decref(made);
+    json_decref(stored);
+    return ret;
+}
 
 static int compare_again(const char *name, void *context, struct err *err)
 {
@@ -478,36 +519,61 @@ static int compare_again(const char *name, void *context, struct err *err)
     char *path = path_join(w->dir, name),
          *below = xasprintf("compare/%s", name);
     const struct bag_file *f = payload(w->audit, below);
+    size_t n = strlen(name);
+    bool is_json = n > 5 && strcmp(name + n - 5, ".json") == 0;
+    json_t *faults = is_json ? w->audit->faults : w->reports;
     char digest[HASH_SHA256_HEX];
-    int ret = hash_sha256_file(path, digest, NULL, err);
+    int ret = faults ? hash_sha256_file(path, digest, NULL, err) : 0;
 
-    if (ret == 0 && !f)
-        fault(w->audit, "%s: missing", below);
-    else if (ret == 0 && strcmp(f->sha256, digest) != 0)
-        fault(w->audit, "%s: made again from the tensors, it is other bytes",
-              below);
-    w->count++;
+    if (ret == 0 && faults && !f) {
+        add_line(faults, "%s: missing", below);
+    } else if (ret == 0 && faults && strcmp(f->sha256, digest) != 0) {
+        int less = is_json ? states_less(w, below, path, err) : 0;
+
+        if (less == 0)
+            add_line(faults, "%s: made again from %s, it is other bytes", below,
+                     w->from);
+        w->newer += less > 0;
+        ret = less < 0 ? -1 : 0;
+    }
     free(below);
     free(path);
     return ret;
 }
 
-static int write_again(struct audit *a, const json_t *document, struct err *err)
+static int write_again(struct again *w, const json_t *document, struct err *err)
 {
     const char *tmp = getenv("TMPDIR");
     char *dir = xasprintf("%s/assay-audit.XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    struct again w = {a, dir, 0};
     struct err ignored = ERR_INIT;
     int ret;
 
+    w->dir = dir;
     if (!mkdtemp(dir)) {
         ret = err_sys(err, "%s", dir);
     } else {
-        ret = report_write(document, dir, compare_again, &w, err);
+        ret = report_write(document, dir, compare_again, w, err);
         io_remove_tree(dir, &ignored);
     }
     free(dir);
     return ret;
+}
+
+/* Was this stage's program the one that lies beside ours? */
+static bool is_build_beside(const json_t *record, const char *program)
+{
+    const char *sha = text_of(json_object_get(record, "program"), "sha256");
+    char digest[HASH_SHA256_HEX], *self = realpath("/proc/self/exe", NULL);
+    char *dir = self ? path_dir(self) : NULL;
+    char *path = dir ? path_join(dir, program) : NULL;
+    struct err ignored = ERR_INIT;
+    bool is = path && hash_sha256_file(path, digest, NULL, &ignored) == 0 &&
+              strcmp(digest, sha) == 0;
+
+    free(path);
+    free(dir);
+    free(self);
+    return is;
 }
 
 /* Compares again, from the tensors in the evidence and the frozen files. */
@@ -568,32 +634,95 @@ static bool has_digests_only(const struct audit *a)
     return false;
 }
 
+/* A stage's record; NULL, which another claim tells, when there is none. */
+static json_t *read_record(struct audit *a, const char *stage)
+{
+    char *path = xasprintf("%s/%s/stage.json", a->data, stage);
+    struct err ignored = ERR_INIT;
+    json_t *record = json_read_file(path, &ignored);
+
+    free(path);
+    return record;
+}
+
+/* The gates' limits by the stored verdict and by the one made again. */
+static void tell_limits(struct audit *a, const json_t *document)
+{
+    json_t *stored = read_summary(a->run);
+
+    drift_limits(a->faults, stored, document);
+    json_decref(stored);
+}
+
 /* -1 only when the system said no. */
-static int check_verdict(struct audit *a, struct err *err)
+static int check_verdict(struct audit *a, const json_t *record, struct err *err)
 {
     static const char claim[] = "every gate's verdict follows from the tensors";
+    struct again w = {.audit = a,
+                      .from = "the tensors",
+                      .is_other_build =
+                          !is_build_beside(record, "assay-compare")};
     struct err why = ERR_INIT;
-    json_t *record, *document = NULL;
+    json_t *document = NULL;
     int ret = 0;
 
     if (has_digests_only(a)) {
         open_claim(a, claim, "the reference's tensors were not kept");
         return 0;
     }
-    record = read_payload(a, "compare/stage.json");
-    if (record)
+    if (!record)
+        fault(a, "compare/stage.json: cannot be read");
+    else
         document = judge_again(a, record, &why);
     if (record && !document)
         fault(a, "%s", why.text);
     if (document)
-        ret = write_again(a, document, err);
-    char *by = xasprintf("all gates of all cases computed again: %s",
-                         document ? text_of(document, "verdict") : "not done");
+        ret = write_again(&w, document, err);
+    if (document && json_array_size(a->faults))
+        tell_limits(a, document);
+    char *by = xasprintf("all gates of all cases computed again: %s%s",
+                         document ? text_of(document, "verdict") : "not done",
+                         w.newer ? "; this build's files state more" : "");
     if (ret == 0)
         conclude(a, claim, by);
     free(by);
     json_decref(document);
-    json_decref(record);
+    return ret;
+}
+
+/* What follows from summary.json alone: CASE.json, and the reports for people,
+ * whose layout is the build's own.  -1 only when the system said no. */
+static int check_reports(struct audit *a, const json_t *record, struct err *err)
+{
+    static const char claim[] = "the reports say what the verdict files say";
+    struct again w = {
+        .audit = a, .from = "summary.json", .reports = json_array()};
+    struct err why = ERR_INIT;
+    json_t *summary = read_summary(a->run);
+    int ret = 0;
+
+    if (!summary)
+        fault(a, "compare/summary.json: cannot be read");
+    else if (write_again(&w, summary, &why) && why.code == ERR_SYSTEM)
+        ret = -1;
+    else if (why.code)
+        fault(a, "compare/summary.json: %s", why.text);
+    if (ret) {
+        *err = why;
+    } else if (json_array_size(a->faults) == 0 && json_array_size(w.reports) &&
+               !is_build_beside(record, "assay-compare")) {
+        char *by = xasprintf(
+            "another build of assay-compare wrote them, of SHA-256 %s",
+            text_of(json_object_get(record, "program"), "sha256"));
+
+        open_claim(a, claim, by);
+        free(by);
+    } else {
+        json_array_extend(a->faults, w.reports);
+        conclude(a, claim, "made again from summary.json");
+    }
+    json_decref(w.reports);
+    json_decref(summary);
     return ret;
 }
 
@@ -854,16 +983,6 @@ static int check_again(struct audit *a, struct err *err)
     return 0;
 }
 
-static json_t *read_summary(const char *run)
-{
-    char *path = path_join(run, "data/compare/summary.json");
-    struct err ignored = ERR_INIT;
-    json_t *summary = json_read_file(path, &ignored);
-
-    free(path);
-    return summary;
-}
-
 /* Against another run or bundle, which is believed once its seal holds. */
 static int check_drift(struct audit *a, struct err *err)
 {
@@ -931,8 +1050,13 @@ static int audit(struct audit *a, struct err *err)
     check_chain(a);
     check_executables(a);
     check_statement(a);
-    if (check_verdict(a, err) || check_again(a, err) ||
-        (a->against && check_drift(a, err)))
+    json_t *record = read_record(a, "compare");
+    int ret = check_verdict(a, record, err) || check_reports(a, record, err) ||
+                      check_again(a, err) || (a->against && check_drift(a, err))
+                  ? -1
+                  : 0;
+    json_decref(record);
+    if (ret)
         return -1;
     open_claim(a, "continuation_ids are the reference's own greedy choice",
                "no gate covers who chose them");

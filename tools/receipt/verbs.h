@@ -51,6 +51,18 @@ int recompute_run(const char *data, const char *pack, char **by, json_t *faults,
 /* What moved between two summary documents, a line each. */
 json_t *drift(const json_t *before, const json_t *now);
 
+/* Only the limits that differ between two such documents, "old -> new". */
+void drift_limits(json_t *lines, const json_t *before, const json_t *now);
+
+/*
+ * Does a verdict file of another build follow from the one made again?  Later
+ * builds may add keys, so it does when its bytes are json_write's (`sha256`),
+ * every value it states is the same, every list as long, and none of the keys
+ * that make a verdict is left out.
+ */
+bool verdict_follows(const json_t *stored, const char *sha256,
+                     const json_t *made);
+
 /* The in-toto statement of a run's verdict, from the files below `data`. */
 json_t *attest_json(const char *data, struct err *err);
 #endif
