@@ -91,22 +91,22 @@ static bool has_files(const char *pack)
     return has;
 }
 
-/* The one of a list of {name, template}. */
+/* The one of a list of {name, template}; of a name given twice the last. */
 static const json_t *pick(const json_t *list, bool with_tools)
 {
-    const json_t *best = NULL;
+    const json_t *plain = NULL, *tool_use = NULL;
 
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *entry = json_array_get(list, i);
         const char *name = json_string_value(json_object_get(entry, "name"));
         const json_t *text = json_object_get(entry, "template");
 
-        if (name && with_tools && strcmp(name, "tool_use") == 0)
-            return text;
+        if (name && strcmp(name, "tool_use") == 0)
+            tool_use = text;
         if (name && strcmp(name, "default") == 0)
-            best = text;
+            plain = text;
     }
-    return best;
+    return with_tools && tool_use ? tool_use : plain;
 }
 
 static int from_config(const char *pack, const char *file, bool with_tools,
@@ -140,8 +140,9 @@ out:
     return ret;
 }
 
-int chat_template(const char *pack, bool with_tools, struct buf *source,
-                  char **name, struct err *err)
+/* Appends the template's source; *name is its place, freed by the caller. */
+static int find_template(const char *pack, bool with_tools, struct buf *source,
+                         char **name, struct err *err)
 {
     *name = NULL;
     if (has_files(pack))
@@ -161,6 +162,16 @@ int chat_template(const char *pack, bool with_tools, struct buf *source,
 }
 
 /* --- the variables --- */
+
+/* The names that a message's reasoning goes by, in 5.24's order. */
+static const char *const reasoning_names[] = {"reasoning_content", "thinking",
+                                              "reasoning"};
+
+static bool is_524(const struct jinja_options *o)
+{
+    return o->transformers && strncmp(o->transformers, "5.", 2) == 0 &&
+           atoi(o->transformers + 2) >= 24;
+}
 
 static void set_token(json_t *context, const char *key, const json_t *value)
 {
@@ -214,14 +225,12 @@ static int check_objects(const json_t *list, const char *what, struct err *err)
  * keys in upstream's order.  Returns a new object. */
 static json_t *modernize(const json_t *message)
 {
-    static const char *const names[] = {"reasoning_content", "thinking",
-                                        "reasoning"};
     const char *key;
     json_t *value, *reasoning = NULL, *out = json_object();
 
     for (size_t i = 0; i < 3 && !reasoning; i++)
-        if (json_has(message, names[i]))
-            reasoning = json_object_get(message, names[i]);
+        if (json_has(message, reasoning_names[i]))
+            reasoning = json_object_get(message, reasoning_names[i]);
     if (reasoning)
         json_object_set(out, "thinking", reasoning);
     json_object_foreach((json_t *)message, key, value) if (!json_is_null(value))
@@ -243,12 +252,32 @@ static json_t *tagged(const json_t *text)
     return out;
 }
 
-/* Tags the last message; *text is its content before, borrowed. */
-static int tag_final(json_t *messages, json_t **text, struct err *err)
+/* Is it one of the names that modernize() gives a message's reasoning? */
+static bool is_reasoning(const char *field)
 {
+    for (size_t i = 0; i < 3; i++)
+        if (strcmp(field, reasoning_names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The field that is continued; *copies says whether its copies are too. */
+static const char *continued(const struct chat_request *request, bool *copies)
+{
+    const char *field = request->continue_field;
+
+    *copies = field && is_524(&request->options) && is_reasoning(field);
+    return field && !is_524(&request->options) ? "content" : field;
+}
+
+/* Tags the last message; *text is its content before, a reference. */
+static int tag_final(json_t *messages, const struct chat_request *request,
+                     json_t **text, struct err *err)
+{
+    bool copies;
+    const char *field = continued(request, &copies), *key = field;
     json_t *last = json_array_get(messages, json_array_size(messages) - 1);
-    json_t *content = json_object_get(last, "content"), *holder = last;
-    const char *key = "content";
+    json_t *content = json_object_get(last, field), *holder = last;
 
     if (json_is_array(content)) {
         size_t i = json_array_size(content);
@@ -266,11 +295,37 @@ static int tag_final(json_t *messages, json_t **text, struct err *err)
     }
     if (!json_is_string(content))
         return err_set(err, ERR_INPUT,
-                       "continue_final_message: the last message's content is "
-                       "not text");
+                       "continue_final_message: the last message's %s is "
+                       "not text",
+                       field);
     *text = json_incref(content);
-    json_object_set_new(holder, key, tagged(content));
+    for (size_t i = 0; copies && i < 3; i++)
+        if (json_equal(json_object_get(last, reasoning_names[i]), *text))
+            json_object_set_new(last, reasoning_names[i], tagged(*text));
+    if (!copies)
+        json_object_set_new(holder, key, tagged(*text));
     return 0;
+}
+
+/* 5.24 wants the field's name to stand in the template. */
+static int check_continued(const struct chat_request *request,
+                           const struct buf *source, struct err *err)
+{
+    bool copies;
+    const char *field = continued(request, &copies);
+
+    if (!field || !is_524(&request->options))
+        return 0;
+    for (size_t i = 0; i < 3; i++) {
+        const char *name = copies ? reasoning_names[i] : field;
+
+        if (source->len &&
+            memmem(source->data, source->len, name, strlen(name)))
+            return 0;
+    }
+    return err_set(err, ERR_INPUT,
+                   "continue_final_message: the template does not name '%s'",
+                   field);
 }
 
 static int set_flags(json_t *context, const json_t *flags, struct err *err)
@@ -312,12 +367,6 @@ static int set_flags(json_t *context, const json_t *flags, struct err *err)
     return 0;
 }
 
-static bool is_524(const struct jinja_options *o)
-{
-    return o->transformers && strncmp(o->transformers, "5.", 2) == 0 &&
-           atoi(o->transformers + 2) >= 24;
-}
-
 /* `text` takes the last message's content when it is continued. */
 static json_t *make_context(const json_t *config,
                             const struct chat_request *request, json_t **text,
@@ -335,7 +384,7 @@ static json_t *make_context(const json_t *config,
         check_objects(request->tools, "tools", err) ||
         check_objects(request->documents, "documents", err))
         return NULL;
-    if (request->continue_final_message && request->add_generation_prompt) {
+    if (request->continue_field && request->add_generation_prompt) {
         err_set(err, ERR_INPUT,
                 "continue_final_message with "
                 "add_generation_prompt");
@@ -350,7 +399,7 @@ static json_t *make_context(const json_t *config,
     for (size_t i = 0;
          is_524(&request->options) && i < json_array_size(messages); i++)
         json_array_set_new(messages, i, modernize(json_array_get(messages, i)));
-    if (request->continue_final_message && tag_final(messages, text, err))
+    if (request->continue_field && tag_final(messages, request, text, err))
         goto out;
     json_object_set(context, "messages", messages);
     json_object_set(context, "tools",
@@ -368,16 +417,6 @@ out:
         json_decref(context);
         return NULL;
     }
-    return context;
-}
-
-json_t *chat_context(const json_t *config, const struct chat_request *request,
-                     struct err *err)
-{
-    json_t *text = NULL;
-    json_t *context = make_context(config, request, &text, err);
-
-    json_decref(text);
     return context;
 }
 
@@ -464,12 +503,16 @@ int chat_render_more(const char *pack, const struct chat_request *request,
     int ret = -1;
     bool with_tools = request->tools && !json_is_null(request->tools);
 
-    if (chat_template(pack, with_tools, &source, &name, err) ||
+    if (find_template(pack, with_tools, &source, &name, err) ||
         read_tokens(pack, &config, err))
         goto out;
     context = make_context(config, request, &text, err);
     if (!context)
         goto out;
+    if (check_continued(request, &source, err)) {
+        err_in(err, "%s", name);
+        goto out;
+    }
     t = jinja_compile(name, source.data ? source.data : "", source.len,
                       &request->options, err);
     if (!t || jinja_render_more(t, context, results, out, err))

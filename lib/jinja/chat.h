@@ -28,8 +28,9 @@ struct chat_request {
     const json_t *documents; /* the same */
     const json_t *flags;     /* an object: enable_thinking, ...; may be NULL */
     bool add_generation_prompt;
-    /* the last message is left open: its text ends the prompt */
-    bool continue_final_message;
+    /* NULL, or the last message is left open: this field of it, "content",
+     * ends the prompt.  Another field is 5.24's; 5.5.0 takes any as true. */
+    const char *continue_field;
     struct jinja_options options;
 };
 
@@ -40,14 +41,5 @@ int chat_render(const char *pack, const struct chat_request *request,
 /* The same with what else a render can tell; results may be NULL. */
 int chat_render_more(const char *pack, const struct chat_request *request,
                      struct jinja_results *results, struct buf *out,
-                     struct err *err);
-
-/* Appends the template's source; *name is its place, freed by the caller. */
-int chat_template(const char *pack, bool with_tools, struct buf *source,
-                  char **name, struct err *err);
-
-/* The template's variables, a new reference.  `config` is the contents of
- * tokenizer_config.json or NULL. */
-json_t *chat_context(const json_t *config, const struct chat_request *request,
                      struct err *err);
 #endif

@@ -669,10 +669,13 @@ void jval_print_repr(struct rt *rt, struct jsb *b, struct jval v)
         jsb_addch(b, '>');
         break;
     default:
-        if (v.type == JV_FUNC && v.func == JF_DICT) {
+        /* 5.24 has classes of its own in their places */
+        bool is_class = v.type == JV_FUNC && v.func >= JF_DICT &&
+                        v.func <= JF_JOINER &&
+                        (!rt->t->is_524 || v.func > JF_NAMESPACE);
+        if (is_class && v.func == JF_DICT) {
             jsb_addstr(b, "<class 'dict'>");
-        } else if (v.type == JV_FUNC && v.func >= JF_NAMESPACE &&
-                   v.func <= JF_JOINER) {
+        } else if (is_class) {
             jsb_addstr(
                 b, v.func == JF_NAMESPACE ? "<class 'jinja2.utils.Namespace'>"
                    : v.func == JF_CYCLER  ? "<class 'jinja2.utils.Cycler'>"

@@ -28,7 +28,7 @@ def render(source, context):
     row = {"template": source, "context": context}
     try:
         output = compile_template(source).render(**json.loads(json.dumps(context)))
-        if re.search(r"0x[0-9a-f]{8,}", output):
+        if re.search(r" at 0x[0-9a-f]{8,}", output):
             return row | {"error": "unstable"}
         output.encode()
         return row | {"output": output}

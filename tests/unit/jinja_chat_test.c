@@ -41,6 +41,7 @@ static json_t *json(const char *text)
 struct ask {
     const char *messages, *tools, *flags, *version;
     bool prompt, is_continued;
+    const char *field; /* that is continued; "content" when NULL */
 };
 
 /* The prompt, or the error's code; *out is cleared first. */
@@ -48,11 +49,12 @@ static int ask(const struct ask *a, struct buf *out, struct err *err)
 {
     json_t *messages = json(a->messages), *tools = json(a->tools),
            *flags = json(a->flags);
+    const char *field = a->field ? a->field : "content";
     struct chat_request r = {.messages = messages,
                              .tools = tools,
                              .flags = flags,
                              .add_generation_prompt = a->prompt,
-                             .continue_final_message = a->is_continued,
+                             .continue_field = a->is_continued ? field : NULL,
                              .options = {a->version, NULL}};
 
     err_clear(err);
@@ -92,8 +94,8 @@ static void is_refused(struct ask a, int code, const char *why,
 
 static void places(void)
 {
-    struct ask plain = {hi, NULL, NULL, NULL, false, false};
-    struct ask with_tools = {hi, "[{}]", NULL, NULL, false, false};
+    struct ask plain = {hi, NULL, NULL, NULL, false, false, NULL};
+    struct ask with_tools = {hi, "[{}]", NULL, NULL, false, false, NULL};
 
     is_refused(plain, ERR_UNSUPPORTED, "no chat template",
                "a pack without a template is refused");
@@ -108,6 +110,13 @@ static void places(void)
         "{\"name\": \"tool_use\", \"template\": \"tools\"}]}");
     is_prompt(plain, "one", "of a list, default");
     is_prompt(with_tools, "tools", "with tools, tool_use");
+    put("tokenizer_config.json",
+        "{\"chat_template\": [{\"name\": \"default\", \"template\": \"one\"}, "
+        "{\"name\": \"tool_use\", \"template\": \"tools\"}, "
+        "{\"name\": \"default\", \"template\": \"two\"}, "
+        "{\"name\": \"tool_use\", \"template\": \"more tools\"}]}");
+    is_prompt(plain, "two", "of a name given twice, the last");
+    is_prompt(with_tools, "more tools", "with tools too");
     put("tokenizer_config.json",
         "{\"chat_template\": [{\"name\": \"rag\", \"template\": \"x\"}]}");
     is_refused(plain, ERR_INPUT, "tokenizer_config.json",
@@ -142,33 +151,34 @@ static void variables(void)
         "defined, pad_token is defined, add_bos_token is defined, tools, "
         "documents, add_generation_prompt, flag] }}");
     is_prompt((struct ask){hi, NULL, "{\"flag\": null, \"eos_token\": \"E\"}",
-                           NULL, true, false},
+                           NULL, true, false, NULL},
               "['<s>', 'E', '<i>', '<b>', False, False, False, None, None, "
               "True, None]",
               "special tokens that are set, then flags over them");
     put("tokenizer_config.json", "{}");
     put("chat_template.jinja", "{{ pad_token }}{{ tools }}");
-    is_prompt((struct ask){hi, "[]", NULL, NULL, false, false}, "<p>[]",
+    is_prompt((struct ask){hi, "[]", NULL, NULL, false, false, NULL}, "<p>[]",
               "special_tokens_map.json where upstream still reads it");
-    is_refused((struct ask){hi, NULL, "{\"messages\": []}", NULL, false, false},
-               ERR_INPUT, "'messages'", "a flag that is no argument");
     is_refused(
-        (struct ask){hi, NULL, "{\"tokenize\": true}", NULL, false, false},
-        ERR_INPUT, "'tokenize'", "nor one of apply_chat_template");
-    is_refused((struct ask){"[]", NULL, NULL, NULL, false, false}, ERR_INPUT,
-               "no messages", "no messages");
-    is_refused((struct ask){"[[]]", NULL, NULL, NULL, false, false}, ERR_INPUT,
-               "item 0", "a message that is no object");
-    is_refused((struct ask){hi, "[1]", NULL, NULL, false, false}, ERR_INPUT,
-               "'tools', item 0", "a tool that is no object");
+        (struct ask){hi, NULL, "{\"messages\": []}", NULL, false, false, NULL},
+        ERR_INPUT, "'messages'", "a flag that is no argument");
+    is_refused((struct ask){hi, NULL, "{\"tokenize\": true}", NULL, false,
+                            false, NULL},
+               ERR_INPUT, "'tokenize'", "nor one of apply_chat_template");
+    is_refused((struct ask){"[]", NULL, NULL, NULL, false, false, NULL},
+               ERR_INPUT, "no messages", "no messages");
+    is_refused((struct ask){"[[]]", NULL, NULL, NULL, false, false, NULL},
+               ERR_INPUT, "item 0", "a message that is no object");
+    is_refused((struct ask){hi, "[1]", NULL, NULL, false, false, NULL},
+               ERR_INPUT, "'tools', item 0", "a tool that is no object");
     put("chat_template.jinja", "{{ messages|tojson }}");
     static const char old[] =
         "[{\"role\": \"assistant\", \"content\": null, \"reasoning\": \"r\"}]";
-    is_prompt((struct ask){old, NULL, NULL, "5.5.0", false, false},
+    is_prompt((struct ask){old, NULL, NULL, "5.5.0", false, false, NULL},
               "[{\"role\": \"assistant\", \"content\": null, \"reasoning\": "
               "\"r\"}]",
               "5.5.0 passes messages as they are");
-    is_prompt((struct ask){old, NULL, NULL, "5.24.0", false, false},
+    is_prompt((struct ask){old, NULL, NULL, "5.24.0", false, false, NULL},
               "[{\"thinking\": \"r\", \"role\": \"assistant\", \"reasoning\": "
               "\"r\", \"reasoning_content\": \"r\"}]",
               "5.24.0 drops None and names reasoning in two ways");
@@ -188,27 +198,62 @@ static void continued(void)
 
     put("chat_template.jinja",
         "{% for m in messages %}<{{ m.role }}>{{ m.content }}</>{% endfor %}");
-    is_prompt((struct ask){text, NULL, NULL, NULL, false, true},
+    is_prompt((struct ask){text, NULL, NULL, NULL, false, true, NULL},
               "<user>q</><assistant>Sure ", "the prompt ends in the message");
-    is_refused((struct ask){text, NULL, NULL, NULL, true, true}, ERR_INPUT,
-               "add_generation_prompt", "not with a generation prompt");
-    is_refused((struct ask){none, NULL, NULL, NULL, false, true}, ERR_INPUT,
-               "no text", "a message without text is refused");
+    is_refused((struct ask){text, NULL, NULL, NULL, true, true, NULL},
+               ERR_INPUT, "add_generation_prompt",
+               "not with a generation prompt");
+    is_refused((struct ask){none, NULL, NULL, NULL, false, true, NULL},
+               ERR_INPUT, "no text", "a message without text is refused");
     is_refused((struct ask){"[{\"role\": \"user\", \"content\": null}]", NULL,
-                            NULL, NULL, false, true},
+                            NULL, NULL, false, true, NULL},
                ERR_INPUT, "not text", "content that is no text is refused");
     put("chat_template.jinja",
         "{% for m in messages %}<{{ m.content|trim }}>{% endfor %}");
-    is_prompt((struct ask){text, NULL, NULL, NULL, false, true}, "<q><Sure",
-              "trimmed by the template, trimmed here");
+    is_prompt((struct ask){text, NULL, NULL, NULL, false, true, NULL},
+              "<q><Sure", "trimmed by the template, trimmed here");
     put("chat_template.jinja", "{% for m in messages %}{% for p in m.content "
                                "%}[{{ p.text }}]{% endfor %}{% endfor %}");
-    is_prompt((struct ask){list, NULL, NULL, NULL, false, true}, "[a][b",
+    is_prompt((struct ask){list, NULL, NULL, NULL, false, true, NULL}, "[a][b",
               "of a list, the last text");
     put("chat_template.jinja", "{{ messages[0].content }}");
-    is_refused((struct ask){text, NULL, NULL, NULL, false, true}, ERR_INPUT,
-               "not in what the template gives",
+    is_refused((struct ask){text, NULL, NULL, NULL, false, true, NULL},
+               ERR_INPUT, "not in what the template gives",
                "a template that drops the message is refused");
+}
+
+/* The field that is continued, which 5.24 lets the caller name. */
+static void continued_fields(void)
+{
+    static const char text[] = "[{\"role\": \"assistant\", \"thinking\": "
+                               "\"T \", \"content\": \"c\"}]";
+    struct ask a = {text, NULL, NULL, "5.24.0", false, true, "thinking"};
+
+    put("chat_template.jinja",
+        "{% for m in messages %}({{ m.reasoning_content }}|{{ m.thinking }}|{{ "
+        "m.content }}){% endfor %}");
+    is_prompt(a, "(T CONTINUE_FINAL_MESSAGE_TAG |T ",
+              "5.24: every copy of the reasoning is tagged");
+    a.field = "content";
+    is_prompt(a, "(T |T |c", "5.24: a field by its name");
+    a.field = "tool_calls";
+    is_refused(a, ERR_INPUT, "tool_calls is not text",
+               "5.24: a field that is not there is refused");
+    a.version = "5.5.0";
+    is_prompt(a, "(|T |c", "5.5.0: any name means the content");
+    put("chat_template.jinja", "{{ messages[0]['con' ~ 'tent'] }}");
+    a.field = NULL;
+    is_prompt(a, "c", "5.5.0: the template need not name the field");
+    a.version = "5.24.0";
+    is_refused(a, ERR_INPUT, "does not name 'content'",
+               "5.24: a template without the field's name is refused");
+    put("chat_template.jinja", "{{ dict }}{{ namespace }}");
+    a = (struct ask){hi, NULL, NULL, "5.5.0", false, false, NULL};
+    is_prompt(a, "<class 'dict'><class 'jinja2.utils.Namespace'>",
+              "5.5.0: dict and namespace are classes");
+    a.version = "5.24.0";
+    is_refused(a, ERR_UNSUPPORTED, "an address",
+               "5.24: printing its own dict is refused");
 }
 
 int main(void)
@@ -220,6 +265,7 @@ int main(void)
     places();
     variables();
     continued();
+    continued_fields();
     io_remove_tree(pack, &err);
     return done();
 }

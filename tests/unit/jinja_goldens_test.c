@@ -182,8 +182,10 @@ static void check_chat(struct counts *c, const char *name, const json_t *row,
         .flags = flags,
         .add_generation_prompt =
             json_is_true(json_object_get(flags, "add_generation_prompt")),
-        .continue_final_message =
-            json_is_true(json_object_get(flags, "continue_final_message")),
+        .continue_field =
+            json_is_true(json_object_get(flags, "continue_final_message"))
+                ? "content"
+                : NULL,
         .options = {version, "2026-02-03T04:05:06Z"}};
 
     json_object_del(flags, "tools");

@@ -2,6 +2,7 @@
 #include "prompt.h"
 
 #include "base/io.h"
+#include "base/mem.h"
 #include "base/path.h"
 #include "jinja/chat.h"
 #include "jinja/jinja.h"
@@ -36,6 +37,24 @@ static int take_flag(json_t *flags, const char *key, bool *out, struct err *err)
     return 0;
 }
 
+/* true, or the name of the field to continue: *out is the caller's. */
+static int take_continued(json_t *flags, char **out, struct err *err)
+{
+    const json_t *value = json_object_get(flags, "continue_final_message");
+    bool is_true = false;
+
+    if (json_is_string(value)) {
+        if (json_string_length(value))
+            *out = xstrdup(json_string_value(value));
+        json_object_del(flags, "continue_final_message");
+        return 0;
+    }
+    if (take_flag(flags, "continue_final_message", &is_true, err))
+        return -1;
+    *out = is_true ? xstrdup("content") : NULL;
+    return 0;
+}
+
 int prompt_render(const char *pack, const struct test_case *c,
                   const struct protocol *protocol, struct buf *out,
                   struct err *err)
@@ -48,6 +67,7 @@ int prompt_render(const char *pack, const struct test_case *c,
         .flags = flags,
         .options = {protocol->transformers, c->now ? c->now : protocol->now},
     };
+    char *continued = NULL;
     int ret = -1;
 
     if (c->has_thinking)
@@ -55,16 +75,17 @@ int prompt_render(const char *pack, const struct test_case *c,
                             json_boolean(c->thinking));
     if (c->arguments)
         json_object_update(flags, c->arguments);
-    if (take_flag(flags, "continue_final_message",
-                  &request.continue_final_message, err))
+    if (take_continued(flags, &continued, err))
         goto out;
-    request.add_generation_prompt = !request.continue_final_message;
+    request.continue_field = continued;
+    request.add_generation_prompt = !continued;
     if (take_flag(flags, "add_generation_prompt",
                   &request.add_generation_prompt, err))
         goto out;
     ret = chat_render(pack, &request, out, err);
 out:
     json_decref(flags);
+    free(continued);
     return ret;
 }
 
