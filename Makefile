@@ -219,7 +219,9 @@ oracle-jinja: $O/tests/jinja_goldens_test $(ORACLE_PYTHON)
 	@mkdir -p $O/oracle
 	$(ORACLE_PYTHON) tests/oracle/jinja_generate.py $(ORACLE_TEMPLATES) \
 	    $(ORACLE_SEED) >$O/oracle/jinja.jsonl
-	$< $O/oracle/jinja.jsonl
+	$(ORACLE_PYTHON) tests/oracle/jinja_families.py $(ORACLE_TEMPLATES) \
+	    $(ORACLE_SEED) >$O/oracle/jinja_families.jsonl
+	$< $O/oracle/jinja.jsonl $O/oracle/jinja_families.jsonl
 oracle-image: $O/assay-export $(ORACLE_PYTHON)
 	$(ORACLE_PYTHON) tests/oracle/image_differential.py --export $< \
 	    --seed $(ORACLE_SEED) --images $(ORACLE_IMAGES)

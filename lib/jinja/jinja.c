@@ -334,6 +334,10 @@ static void take_results(struct rt *rt, struct jinja_results *r,
             bytes = spans[i].end;
         }
     }
+    if (r->want_origins) {
+        free(r->name);
+        r->name = xstrdup(rt->t->name);
+    }
     if (r->want_origins && o->origin_n) {
         r->origins = xcalloc(o->origin_n, sizeof(*r->origins));
         r->origin_count = o->origin_n;
@@ -408,6 +412,7 @@ void jinja_results_release(struct jinja_results *r)
         return;
     free(r->spans);
     free(r->origins);
+    free(r->name);
     buf_release(&r->why);
     *r = (struct jinja_results){0};
 }

@@ -75,6 +75,7 @@ struct jinja_results {
         unsigned line, column; /* from 1; columns count code points */
     } * origins;
     size_t origin_count;
+    char *name;     /* with want_origins: the template's, as it was compiled */
     bool raised;    /* the failure was raise_exception(text), and */
     struct buf why; /* this is its whole text */
 };

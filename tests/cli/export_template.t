@@ -16,6 +16,21 @@ put c '{"messages": [{"role": "user", "content": " hé "}, {"role": "x", "conten
 render 0 "a template renders"
 # jinja2 3.1.6 in the environment of transformers 5.5.0, one final newline dropped
 is "$(od -c <"$T/out")" "$(printf 'user: hé\nx: \n03 Feb 2026' | od -c)" "as upstream does"
+at() { # STATUS NAME OPTIONS...
+    want=$1 name=$2
+    shift 2
+    runs "$want" "$name" "$export" --template "$T/t" --context "$T/c" --protocol "$T/p" "$@"
+}
+at 0 "what wrote a byte" --at 0
+is "$(cat "$T/out")" "$(printf '%s/t\t2\t4' "$T")" "its template, line and column"
+at 0 "a string written by the template" --at 9
+is "$(cat "$T/out")" "$(printf '%s/t\t2\t43' "$T")" "its expression"
+at 0 "as JSON" --at 14 --json
+is "$(tr -d '\n' <"$T/out")" "{  \"offset\": 14,  \"template\": \"$T/t\",  \"line\": 4,  \"column\": 4}" "of the same fields"
+at 3 "a byte past the end" --at 25
+says "no byte 25: 25 were rendered" "is named"
+at 2 "JSON without --at" --json
+runs 2 "--at without a template" "$export" --image "$T/t" --at 1
 put p '{}'
 render 3 "no clock"
 one_line "one line"

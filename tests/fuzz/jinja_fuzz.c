@@ -4,6 +4,7 @@
  */
 #include "jinja/jinja.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -23,8 +24,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         jinja_compile("fuzz", (const char *)data, size, &o, &err);
 
     if (t &&
-        jinja_render_text(t, context, strlen(context), &r, &out, &err) == 0)
-        jinja_origin_at(&r, out.len);
+        jinja_render_text(t, context, strlen(context), &r, &out, &err) == 0 &&
+        out.len && (!jinja_origin_at(&r, 0) || !jinja_origin_at(&r, out.len)))
+        abort(); /* every byte has a place that wrote it */
+    if (err.code != ERR_NONE && !*err.text)
+        abort();
     jinja_free(t);
     jinja_results_release(&r);
     buf_release(&out);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static struct export_options opt;
+static struct export_options opt = {.at = -1};
 
 static const struct cli_opt options[] = {
     {'p', "pack", "dir", "the checkpoint folder", CLI_STR, &opt.pack},
@@ -19,6 +19,8 @@ static const struct cli_opt options[] = {
      &opt.text},
     {0, "render", "name", "print the rendered prompt of a case", CLI_STR,
      &opt.render},
+    {0, "at", "offset", "with --render or --template: what wrote that byte",
+     CLI_INT, &opt.at},
     {0, "jsonl", "file", "{\"text\": ...} lines to {\"ids\": [...]} lines",
      CLI_STR, &opt.jsonl},
     {'d', "decode", NULL, "with --jsonl: the other way", CLI_FLAG,
@@ -55,9 +57,9 @@ static const struct {
 } modes[] = {
     [CASES] = {"--out", true, true, false},
     [TEXT] = {"--text", true, false, true},
-    [RENDER] = {"--render", true, true, false},
+    [RENDER] = {"--render", true, true, true},
     [LINES] = {"--jsonl", true, false, true},
-    [TEMPLATE] = {"--template", false, false, false},
+    [TEMPLATE] = {"--template", false, false, true},
     [IMAGES] = {"--image", false, false, true},
     [LEDGER] = {"--ledger", true, false, true},
 };
@@ -104,6 +106,11 @@ static int check(enum mode mode, struct err *err)
     if (opt.is_alpha && (mode != IMAGES || opt.pack))
         return err_set(err, ERR_USAGE,
                        "--alpha goes with --image, without --pack");
+    if (opt.at >= 0 && mode != RENDER && mode != TEMPLATE)
+        return err_set(err, ERR_USAGE, "--at goes with --render or --template");
+    if (opt.is_json && opt.at < 0 && (mode == RENDER || mode == TEMPLATE))
+        return err_set(err, ERR_USAGE, "%s takes --json only with --at",
+                       modes[mode].name);
     if (opt.is_json && !modes[mode].takes_json)
         return err_set(err, ERR_USAGE, "%s takes no --json", modes[mode].name);
     return 0;

@@ -13,6 +13,7 @@
 struct export_options {
     const char *pack, *cases, *one_case, *protocol, *out;
     const char *text, *render, *jsonl, *template, *context, *resize;
+    int64_t at; /* a byte of what is rendered; -1: not asked */
     struct cli_list images;
     bool is_json, is_decode, is_alpha, is_ledger;
     struct stage_options stage;
@@ -24,7 +25,8 @@ int export_text(const struct export_options *opt,
 int export_lines(const struct export_options *opt,
                  const struct protocol *protocol, struct err *err);
 
-/* --render, --template: the rendered bytes on stdout. */
+/* --render, --template: the rendered bytes on stdout, or with --at the place of
+ * the template that wrote one of them. */
 int export_render(const struct export_options *opt,
                   const struct protocol *protocol, struct err *err);
 int export_template(const struct export_options *opt,

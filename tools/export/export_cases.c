@@ -283,7 +283,8 @@ static int make_inputs(const struct job *job, const struct test_case *c,
     struct buf expanded = BUF_INIT;
     int ret = -1;
 
-    if (prompt_render(job->opt->pack, c, job->protocol, &in->prompt, err) ||
+    if (prompt_render(job->opt->pack, c, job->protocol, NULL, &in->prompt,
+                      err) ||
         read_images(job, c, in, err) || expand(job, in, &expanded, err) ||
         tokenizer_encode(job->tokenizer, expanded.data ? expanded.data : "",
                          expanded.len, false, &in->ids, err))

@@ -1,6 +1,7 @@
 /* assay-export --render, --template: rendered bytes on stdout. */
 #include "export.h"
 
+#include "base/bug.h"
 #include "base/io.h"
 #include "jinja/jinja.h"
 #include "prompt.h"
@@ -15,9 +16,47 @@ static void print_bytes(const struct buf *b)
         fwrite(b->data, 1, b->len, stdout); /* cli_finish() checks stdout */
 }
 
+/* Which place of the template wrote the byte at opt->at. */
+static int print_origin(const struct export_options *opt,
+                        const struct jinja_results *results,
+                        const struct buf *out, struct err *err)
+{
+    const struct jinja_origin *o;
+
+    if ((uint64_t)opt->at >= out->len)
+        return err_set(err, ERR_INPUT, "no byte %lld: %zu were rendered",
+                       (long long)opt->at, out->len);
+    o = jinja_origin_at(results, (size_t)opt->at);
+    BUG_ON(!o); /* every byte has one */
+    if (!opt->is_json) {
+        printf("%s\t%u\t%u\n", results->name, o->line, o->column);
+        return 0;
+    }
+    json_t *row = json_pack("{s:I,s:s,s:i,s:i}", "offset", (json_int_t)opt->at,
+                            "template", results->name, "line", (int)o->line,
+                            "column", (int)o->column);
+    struct buf text = BUF_INIT;
+    json_write(row, &text);
+    print_bytes(&text);
+    buf_release(&text);
+    json_decref(row);
+    return 0;
+}
+
+static int print_result(const struct export_options *opt,
+                        const struct jinja_results *results,
+                        const struct buf *out, struct err *err)
+{
+    if (opt->at >= 0)
+        return print_origin(opt, results, out, err);
+    print_bytes(out);
+    return 0;
+}
+
 int export_render(const struct export_options *opt,
                   const struct protocol *protocol, struct err *err)
 {
+    struct jinja_results results = {.want_origins = opt->at >= 0};
     struct case_list list;
     struct buf out = BUF_INIT;
     const struct test_case *c;
@@ -26,12 +65,16 @@ int export_render(const struct export_options *opt,
     if (case_list_read(opt->cases, &list, err))
         return -1;
     c = case_list_find(&list, opt->render, err);
-    if (c && prompt_render(opt->pack, c, protocol, &out, err))
+    if (!c)
+        goto out;
+    if (prompt_render(opt->pack, c, protocol, &results, &out, err) ||
+        print_result(opt, &results, &out, err)) {
         err_in(err, "case '%s'", c->name);
-    else if (c)
-        ret = 0;
-    if (ret == 0)
-        print_bytes(&out);
+        goto out;
+    }
+    ret = 0;
+out:
+    jinja_results_release(&results);
     buf_release(&out);
     case_list_release(&list);
     return ret;
@@ -42,6 +85,7 @@ int export_template(const struct export_options *opt,
 {
     const struct jinja_options options = {protocol->transformers,
                                           protocol->now};
+    struct jinja_results results = {.want_origins = opt->at >= 0};
     struct buf source = BUF_INIT, context = BUF_INIT, out = BUF_INIT;
     struct jinja_template *t = NULL;
     int ret = -1;
@@ -56,12 +100,12 @@ int export_template(const struct export_options *opt,
     t = jinja_compile(opt->template, source.data ? source.data : "", source.len,
                       &options, err);
     if (!t || jinja_render_text(t, context.data ? context.data : "",
-                                context.len, NULL, &out, err))
+                                context.len, &results, &out, err))
         goto out;
-    print_bytes(&out);
-    ret = 0;
+    ret = print_result(opt, &results, &out, err);
 out:
     jinja_free(t);
+    jinja_results_release(&results);
     buf_release(&source);
     buf_release(&context);
     buf_release(&out);

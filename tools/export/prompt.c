@@ -56,7 +56,8 @@ static int take_continued(json_t *flags, char **out, struct err *err)
 }
 
 int prompt_render(const char *pack, const struct test_case *c,
-                  const struct protocol *protocol, struct buf *out,
+                  const struct protocol *protocol,
+                  struct jinja_results *results, struct buf *out,
                   struct err *err)
 {
     json_t *flags = json_object();
@@ -82,7 +83,7 @@ int prompt_render(const char *pack, const struct test_case *c,
     if (take_flag(flags, "add_generation_prompt",
                   &request.add_generation_prompt, err))
         goto out;
-    ret = chat_render(pack, &request, out, err);
+    ret = chat_render_more(pack, &request, results, out, err);
 out:
     json_decref(flags);
     free(continued);

@@ -6,6 +6,7 @@
 #include "cases/cases.h"
 #include "cases/protocol.h"
 #include "evidence/stage.h"
+#include "jinja/jinja.h"
 #include "tokenizer/tokenizer.h"
 
 /* A pack's chat template and tokenizer, as the protocol means them. */
@@ -15,9 +16,11 @@ struct tokenizer *prompt_tokenizer(const char *pack,
                                    const struct protocol *protocol,
                                    struct err *err);
 
-/* The rendered prompt of a case, with the generation prompt at its end. */
+/* The rendered prompt of a case, with the generation prompt at its end;
+ * `results` may be NULL. */
 int prompt_render(const char *pack, const struct test_case *c,
-                  const struct protocol *protocol, struct buf *out,
+                  const struct protocol *protocol,
+                  struct jinja_results *results, struct buf *out,
                   struct err *err);
 
 /* Into a stage record: the pack's files that prompts are made from; the
