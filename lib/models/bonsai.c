@@ -55,12 +55,13 @@ int bonsai_check_precision(enum precision p, struct err *err)
 
 /* ---- the family ---- */
 
-static struct model *bonsai_open(const char *pack, bool is_kept,
+static struct model *bonsai_open(const struct model_family *family,
+                                 const char *pack, bool is_kept,
                                  struct err *err)
 {
     struct bonsai *b = xcalloc(1, sizeof(*b));
 
-    b->model.family = &bonsai_family;
+    b->model.family = family;
     if (bonsai_config_read(&b->config, pack, err)) {
         free(b);
         return NULL;

@@ -2,6 +2,8 @@
 #include "models/decoder.h"
 
 #include "base/bug.h"
+#include "base/mem.h"
+#include "base/path.h"
 #include "models/eager_ops.h"
 #include "models/moe.h"
 
@@ -11,6 +13,7 @@
 
 static const char EMBED[] = "model.embed_tokens.weight";
 static const char HEAD[] = "lm_head.weight";
+static const char NORM[] = "model.norm.weight";
 enum { HEAD_ROWS = 4096, PIECES = 4096 };
 
 static struct decoder *decoder_of(struct model *m)
@@ -38,24 +41,6 @@ struct act decoder_rows(const struct decoder_pass *p, const struct act *x,
     return act_rows(x, decoder_first(p, i), p->sequences[i].rows);
 }
 
-struct act decoder_unit(struct decoder_pass *p, const struct act *x,
-                        const struct expert *w, const struct experts *e)
-{
-    struct ops *o = &p->ops;
-    struct act y = ops_new(o, x->rows, w->down.out, x->dtype);
-
-    for (int64_t k = 0; k < p->count; k++) {
-        size_t mark = ops_mark(o);
-        struct act rows = decoder_rows(p, x, k), to = decoder_rows(p, &y, k);
-        struct act of = op_expert(o, &rows, w, e);
-
-        y.dtype = of.dtype;
-        act_copy(&to, &of);
-        ops_release(o, mark);
-    }
-    return y;
-}
-
 /* ---- opening ---- */
 
 static const char *head_name(const struct decoder *d)
@@ -63,21 +48,110 @@ static const char *head_name(const struct decoder *d)
     return d->is_tied ? EMBED : HEAD;
 }
 
-int decoder_expect(struct decoder *d, struct err *err)
+bool decoder_is_sparse(const struct decoder *d, int64_t layer)
 {
-    struct part p = PART_INIT;
-    struct dense_weight ignored;
-    int ret;
+    return d->experts.count &&
+           (!d->hooks->is_sparse || d->hooks->is_sparse(d, layer));
+}
 
-    part_dense(&p, &ignored, d->vocab, d->hidden, "%s", EMBED);
+struct experts decoder_experts(const struct decoder *d, int64_t layer)
+{
+    struct experts e = d->experts;
+
+    snprintf(e.prefix, sizeof(e.prefix), "model.layers.%lld.mlp.experts",
+             (long long)layer);
+    return e;
+}
+
+static void layer_part(const struct decoder *d, int64_t layer,
+                       struct decoder_weights *w, struct part *p)
+{
+    char at[64];
+
+    snprintf(at, sizeof(at), "model.layers.%lld", (long long)layer);
+    part_clear(p);
+    p->is_kept = d->hooks->is_norm_kept;
+    part_param(p, &w->input_norm, d->hidden, "%s.input_layernorm.weight", at);
+    part_param(p, &w->post_norm, d->hidden,
+               "%s.post_attention_layernorm.weight", at);
+    p->is_kept = false;
+    d->hooks->layer_part(d, layer, w, p, at);
+}
+
+static void end_part(struct decoder *d, struct part *p)
+{
+    part_clear(p);
+    if (d->hooks->end_part)
+        d->hooks->end_part(d, p);
+    p->is_kept = d->hooks->is_norm_kept;
+    part_param(p, &d->norm, d->hidden, "%s", NORM);
+}
+
+static int expect_ends(struct decoder *d, struct part *p, struct err *err)
+{
+    struct dense_weight ignored;
+
+    end_part(d, p);
+    p->is_kept = false;
+    part_dense(p, &ignored, d->vocab, d->hidden, "%s", EMBED);
     if (!d->is_tied && checkpoint_has(d->weights, "%s", HEAD))
-        part_dense(&p, &ignored, d->vocab, d->hidden, "%s", HEAD);
-    ret = checkpoint_expect(d->weights, &p, err);
+        part_dense(p, &ignored, d->vocab, d->hidden, "%s", HEAD);
+    return checkpoint_expect(d->weights, p, err);
+}
+
+/* Checks every tensor, and that none is left over. */
+static int expect_all(struct decoder *d, struct err *err)
+{
+    struct decoder_weights *w = xcalloc(1, d->hooks->weights_size);
+    struct part p = PART_INIT;
+    int ret = expect_ends(d, &p, err);
+
+    for (int64_t i = 0; i < d->layers && ret == 0; i++) {
+        struct experts e = decoder_experts(d, i);
+
+        layer_part(d, i, w, &p);
+        ret = checkpoint_expect(d->weights, &p, err);
+        if (ret == 0 && decoder_is_sparse(d, i))
+            ret = experts_expect(&e, err);
+    }
     part_release(&p);
+    free(w);
     if (ret)
         return -1;
     checkpoint_skip(d->weights, HEAD); /* a copy beside a tied one */
     return checkpoint_finish(d->weights, err);
+}
+
+static int open_pack(struct decoder *d, const char *pack, struct err *err)
+{
+    char *path = path_join(pack, "config.json");
+
+    d->config = config_open(path, err);
+    free(path);
+    if (!d->config || d->hooks->read(d, err))
+        return -1;
+    d->width = d->width ? d->width : d->hidden;
+    d->experts.in = d->experts.in ? d->experts.in : d->hidden;
+    d->experts.unit = d->experts.unit ? d->experts.unit : expert_swiglu;
+    d->names = (struct checkpoint_names){d->hooks->renames, d->hooks->ignored,
+                                         d->layers};
+    d->weights = checkpoint_open(pack, &d->names, err);
+    d->experts.weights = d->weights;
+    return d->weights ? expect_all(d, err) : -1;
+}
+
+struct model *decoder_open(const struct model_family *family, const char *pack,
+                           bool is_kept, struct err *err)
+{
+    struct decoder *d = xcalloc(1, family->decoder->size);
+
+    (void)is_kept; /* generation is not offered */
+    d->model.family = family;
+    d->hooks = family->decoder;
+    if (open_pack(d, pack, err) == 0)
+        return &d->model;
+    decoder_close(&d->model);
+    return NULL;
 }
 
 void decoder_close(struct model *m)
@@ -124,18 +198,6 @@ static const char *layer_stage(char out[96], int64_t layer, const char *name)
     return out;
 }
 
-int decoder_final_norm(struct decoder_pass *p, const struct act *x,
-                       struct part *part, const struct param *norm, double eps,
-                       struct act *out, struct err *err)
-{
-    int ret = checkpoint_load(p->decoder->weights, part, CHECKPOINT_LAYER, err);
-
-    part_release(part);
-    if (ret == 0)
-        *out = op_eager_rms_norm(&p->ops, x, norm, x->cols, eps);
-    return ret;
-}
-
 int decoder_tap(const struct decoder_pass *p, int64_t layer, const char *name,
                 const struct act *x, struct err *err)
 {
@@ -151,6 +213,23 @@ int decoder_tap_routed(const struct decoder_pass *p, int64_t layer,
                    decoder_tap(p, layer, "margin", &r->margin, err)
                ? -1
                : 0;
+}
+
+size_t decoder_plain_stages(const struct decoder *d, int64_t layer,
+                            struct decoder_stage *out)
+{
+    size_t n = 0;
+
+    out[n++] = (struct decoder_stage){"mixer", d->hidden, false};
+    if (decoder_is_sparse(d, layer)) {
+        out[n++] = (struct decoder_stage){"router", d->experts.count,
+                                          d->router == ROUTER_F32};
+        out[n++] = (struct decoder_stage){"experts", d->routing.chosen, true};
+        out[n++] = (struct decoder_stage){"margin", 1, true};
+    }
+    out[n++] = (struct decoder_stage){"mlp", d->hidden, false};
+    out[n++] = (struct decoder_stage){"out", d->width, false};
+    return n;
 }
 
 int decoder_stages(const struct model *m, const struct forward_options *o,
@@ -173,7 +252,8 @@ int decoder_stages(const struct model *m, const struct forward_options *o,
     if (visit(ctx, &start, err))
         return -1;
     for (int64_t i = 0; i < d->layers; i++) {
-        size_t n = d->hooks->stages(d, i, parts);
+        size_t n = d->hooks->stages ? d->hooks->stages(d, i, parts)
+                                    : decoder_plain_stages(d, i, parts);
 
         BUG_ON(n > DECODER_STAGES);
         for (size_t k = 0; k < n; k++) {
@@ -239,21 +319,57 @@ static int check_finite(const struct decoder_pass *p, const char *stage,
     return 0;
 }
 
-static int run_layers(struct decoder_pass *p, struct act *x, struct err *err)
+static int run_layer(struct decoder_pass *p, struct decoder_weights *w,
+                     int64_t i, struct act *x, struct err *err)
 {
     struct decoder *d = p->decoder;
+    size_t mark = ops_mark(&p->ops);
+    struct part part = PART_INIT;
+    int ret;
+
+    layer_part(d, i, w, &part);
+    ret = checkpoint_load(d->weights, &part, CHECKPOINT_LAYER, err);
+    part_release(&part);
+    if (ret == 0)
+        ret = d->hooks->layer ? d->hooks->layer(p, w, i, x, err)
+                              : decoder_layer(p, w, i, x, err);
+    ops_release(&p->ops, mark);
+    return ret;
+}
+
+static int run_layers(struct decoder_pass *p, struct act *x, struct err *err)
+{
+    struct decoder_weights *w = xcalloc(1, p->decoder->hooks->weights_size);
     char stage[96];
+    int ret = 0;
 
-    for (int64_t i = 0; i < d->layers; i++) {
-        size_t mark = ops_mark(&p->ops);
-
+    for (int64_t i = 0; i < p->decoder->layers && ret == 0; i++) {
         snprintf(stage, sizeof(stage), "layer %lld", (long long)i);
-        if (d->hooks->layer(p, i, x, err))
-            return err_in(err, "%s", stage);
-        ops_release(&p->ops, mark);
-        if (check_finite(p, stage, x, err))
-            return -1;
+        ret = run_layer(p, w, i, x, err);
+        if (ret)
+            err_in(err, "%s", stage);
+        else
+            ret = check_finite(p, stage, x, err);
     }
+    free(w);
+    return ret;
+}
+
+/* The final norm of what the residual comes to. */
+static int end(struct decoder_pass *p, const struct act *x, struct act *states,
+               struct err *err)
+{
+    struct decoder *d = p->decoder;
+    struct part part = PART_INIT;
+    int ret;
+
+    end_part(d, &part);
+    ret = checkpoint_load(d->weights, &part, CHECKPOINT_LAYER, err);
+    part_release(&part);
+    if (ret)
+        return -1;
+    struct act h = d->hooks->gather ? d->hooks->gather(p, x) : *x;
+    *states = decoder_norm(p, &h, &d->norm);
     return 0;
 }
 
@@ -293,7 +409,7 @@ static int finish(struct decoder_pass *p, const struct act *x, struct err *err)
 {
     struct act states;
 
-    if (p->decoder->hooks->finish(p, x, &states, err) ||
+    if (end(p, x, &states, err) ||
         check_finite(p, "final norm", &states, err) ||
         tap_all(p, "trace.final_norm", &states, err))
         return -1;
@@ -311,14 +427,19 @@ static int finish(struct decoder_pass *p, const struct act *x, struct err *err)
 static size_t pass_bytes(const struct decoder_pass *p)
 {
     const struct decoder *d = p->decoder;
-    int64_t longest = 0;
+    int64_t rows = p->rows, longest = 0;
+    int64_t widest =
+        d->shared_width > d->dense_width ? d->shared_width : d->dense_width;
 
     for (int64_t i = 0; i < p->count; i++)
         longest =
             p->sequences[i].rows > longest ? p->sequences[i].rows : longest;
+    size_t unit =
+        (size_t)(rows * d->hidden + longest * (d->hidden + 3 * widest));
     size_t values =
-        (size_t)(p->rows * (2 * d->width + 2 * d->hidden)) +
-        d->hooks->values(d, p->rows, longest) +
+        (size_t)(rows * (2 * d->width + 7 * d->hidden)) + unit +
+        moe_values(&d->experts, &d->routing, rows) +
+        d->hooks->values(d, rows, longest) +
         (p->options->is_states_only ? 0 : (size_t)(longest * HEAD_ROWS));
     return ops_bytes(p->options->precision, values, PIECES);
 }

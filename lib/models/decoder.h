@@ -6,19 +6,21 @@
 #include "models/model.h"
 #include "models/moe.h"
 #include "models/tensor_ops.h"
+#include "models/weights.h"
 
 /*
  * What decoder-only text families have in common: one pass over the layers for
  * all rows of all sequences, embedding first, final norm last.
  *
  *     x = embed[ids]                          [rows of all sequences, width]
- *     x = layer(x) for every layer            a family's own
- *     hidden_states = finish(x)               a family's own: the final norm
+ *     x = layer(x) for every layer            decoder_layer() where it is plain
+ *     hidden_states = norm(gather(x))
  *     logits = lm_head hidden_states          unless only states are wanted
  *
- * A family's struct begins with a struct decoder, which its open() fills in;
- * the functions below then stand in its struct model_family.  Canonical names:
- * model.embed_tokens.weight, lm_head.weight.
+ * A family is a table of hooks, a struct that begins with a struct decoder and
+ * one that begins with a struct decoder_weights.  Canonical names:
+ * model.embed_tokens.weight, model.norm.weight, lm_head.weight,
+ * model.layers.N.input_layernorm.weight and .post_attention_layernorm.weight.
  */
 struct decoder_pass;
 
@@ -29,37 +31,95 @@ struct decoder_stage {
     bool is_f32; /* of f32 values in every rounding precision */
 };
 
+/* Of one layer; the decoder asks for the norms, the family for the rest. */
+struct decoder_weights {
+    struct param input_norm, post_norm;
+    struct dense_weight router;
+    struct param bias; /* of the choice of experts */
+    struct expert ffn; /* dense, or the shared expert */
+};
+
 struct decoder;
 struct decoder_hooks {
-    /* Numbers that layer() and finish() need beyond the residual, for `rows`
-     * rows in all, `longest` of them in one sequence. */
-    size_t (*values)(const struct decoder *d, int64_t rows, int64_t longest);
-    /* One layer over all rows, x replaced. */
-    int (*layer)(struct decoder_pass *p, int64_t layer, struct act *x,
-                 struct err *err);
-    /* The final norm: [rows, hidden], of the compute dtype. */
-    int (*finish)(struct decoder_pass *p, const struct act *x, struct act *out,
-                  struct err *err);
-    /* The residual [rows, width] from embeddings [rows, hidden], when it is
-     * wider; else NULL. */
-    void (*spread)(struct decoder_pass *p, const struct act *embedded,
-                   const struct act *x);
-    /* The stages that layer() hands to decoder_tap(), in order: at most
-     * DECODER_STAGES, their number returned. */
-    size_t (*stages)(const struct decoder *d, int64_t layer,
-                     struct decoder_stage *out);
+    size_t size, weights_size; /* of the family's two structs */
+    const struct rename *renames;
+    const char *const *ignored; /* as in struct checkpoint_names */
+
+    /* config.json into the struct decoder and the family's own, to the end
+     * (config_finish). */
+    int (*read)(struct decoder *d, struct err *err);
     /* What the family allocated in its own struct; may be NULL. */
     void (*release)(struct decoder *d);
+
+    /* The tensors of a layer, whose prefix is `at`, beside its norms. */
+    void (*layer_part)(const struct decoder *d, int64_t layer,
+                       struct decoder_weights *w, struct part *p,
+                       const char *at);
+    /* Those that follow the last layer beside the norm; may be NULL.  The
+     * targets lie in the family's struct. */
+    void (*end_part)(struct decoder *d, struct part *p);
+    /* Has the layer experts?  NULL: every one, when there are any. */
+    bool (*is_sparse)(const struct decoder *d, int64_t layer);
+
+    /* Numbers that a pass needs beyond a plain layer's without its attention,
+     * for `rows` rows in all, `longest` of them in one sequence. */
+    size_t (*values)(const struct decoder *d, int64_t rows, int64_t longest);
+    /* The residual [rows, width] from embeddings [rows, hidden], and [rows,
+     * hidden] from it after the last layer; NULL: they are of one width. */
+    void (*spread)(struct decoder_pass *p, const struct act *embedded,
+                   const struct act *x);
+    struct act (*gather)(struct decoder_pass *p, const struct act *x);
+    /* Of layers and end; NULL: op_eager_rms_norm() over the row. */
+    struct act (*norm)(struct ops *o, const struct act *x,
+                       const struct param *weight, double eps);
+    bool is_norm_kept; /* are their weights f32 in every precision? */
+    /* One layer over all rows, x replaced; NULL: decoder_layer(). */
+    int (*layer)(struct decoder_pass *p, const struct decoder_weights *w,
+                 int64_t layer, struct act *x, struct err *err);
+    /* Of the rows of one sequence. */
+    struct act (*attention)(struct decoder_pass *p,
+                            const struct decoder_weights *w, int64_t layer,
+                            const struct sequence *s, const struct act *x);
+    /* The feed-forward half of all rows; NULL: decoder_ffn(). */
+    int (*ffn)(struct decoder_pass *p, const struct decoder_weights *w,
+               int64_t layer, const struct act *x, struct act *y,
+               struct err *err);
+    /* Scores of the router's logits, the rows of one sequence, in place; NULL:
+     * op_eager_sigmoid(). */
+    void (*score)(const struct decoder *d, const struct act *logits);
+    /* The stages that layer() hands to decoder_tap(), in order: at most
+     * DECODER_STAGES, their number returned; NULL: decoder_plain_stages(). */
+    size_t (*stages)(const struct decoder *d, int64_t layer,
+                     struct decoder_stage *out);
 };
 enum { DECODER_STAGES = 32 };
+
+/* What a router's logits and scores are in f16 and bf16. */
+enum decoder_router {
+    ROUTER_F32,        /* both f32 */
+    ROUTER_F32_SCORES, /* the logits round, the scores are f32 */
+    ROUTER_ROUNDED,    /* both round */
+};
 
 struct decoder {
     struct model model; /* first */
     const struct decoder_hooks *hooks;
     struct config *config;
+    struct checkpoint_names names;
     struct checkpoint *weights;
-    int64_t vocab, hidden, width, layers; /* width: of the residual */
-    bool is_tied;                         /* the head is the embedding */
+    struct param norm; /* the final one, while it is used */
+
+    /* what read() fills in */
+    int64_t vocab, hidden, layers;
+    int64_t width;          /* of the residual; 0 is `hidden` */
+    bool is_tied;           /* the head is the embedding */
+    double eps;             /* of the norms */
+    struct experts experts; /* count (0: none), in (0 is `hidden`), width, unit
+                               (NULL: SwiGLU) and ctx, of dense layers too */
+    struct routing routing;
+    enum decoder_router router;
+    int64_t dense_width, shared_width; /* of dense layers, of shared experts; 0:
+                                          none */
 };
 
 struct decoder_pass {
@@ -83,34 +143,64 @@ struct act decoder_rows(const struct decoder_pass *p, const struct act *x,
 struct act decoder_unit(struct decoder_pass *p, const struct act *x,
                         const struct expert *w, const struct experts *e);
 
-/* The plain last step of a family: loads `part`, which describes the final
- * norm's weight and whose target is `norm`, releases it, and norms x into *out.
+/* The norm of the hooks: of x's rows. */
+struct act decoder_norm(struct decoder_pass *p, const struct act *x,
+                        const struct param *weight);
+
+/* The attention of the hooks over all rows, a sequence at a time: [rows,
+ * hidden], tapped as "mixer". */
+int decoder_mixer(struct decoder_pass *p, const struct decoder_weights *w,
+                  int64_t layer, const struct act *x, struct act *y,
+                  struct err *err);
+
+/* The feed-forward half of the hooks over all rows, tapped as "mlp". */
+int decoder_mlp(struct decoder_pass *p, const struct decoder_weights *w,
+                int64_t layer, const struct act *x, struct act *y,
+                struct err *err);
+
+/* Dense, or routed experts with a shared one. */
+int decoder_ffn(struct decoder_pass *p, const struct decoder_weights *w,
+                int64_t layer, const struct act *x, struct act *y,
+                struct err *err);
+
+/* Its steps, for families that put something between them: the router's scores,
+ * whose logits are tapped as "router"; the choice by them; the experts. */
+int decoder_scores(struct decoder_pass *p, const struct decoder_weights *w,
+                   int64_t layer, const struct act *x, struct act *scores,
+                   struct err *err);
+int decoder_route(struct decoder_pass *p, const struct decoder_weights *w,
+                  int64_t layer, const struct act *x, struct routed *out,
+                  struct err *err);
+int decoder_moe(struct decoder_pass *p, const struct decoder_weights *w,
+                int64_t layer, const struct act *x, const struct routed *routed,
+                struct act *y, struct err *err);
+
+/* A plain layer, tapped as "mixer", "mlp" and "out":
+ *
+ *     h = x + attention(norm(x)); x = h + ffn(norm(h))
  */
-int decoder_final_norm(struct decoder_pass *p, const struct act *x,
-                       struct part *part, const struct param *norm, double eps,
-                       struct act *out, struct err *err);
+int decoder_layer(struct decoder_pass *p, const struct decoder_weights *w,
+                  int64_t layer, struct act *x, struct err *err);
+size_t decoder_plain_stages(const struct decoder *d, int64_t layer,
+                            struct decoder_stage *out);
+
+bool decoder_is_sparse(const struct decoder *d, int64_t layer);
+
+/* The experts of a layer, "model.layers.N.mlp.experts". */
+struct experts decoder_experts(const struct decoder *d, int64_t layer);
 
 /* Hands a stage of a layer, all rows of all sequences, to the tap. */
 int decoder_tap(const struct decoder_pass *p, int64_t layer, const char *name,
                 const struct act *x, struct err *err);
 
 /* The stages "experts" and "margin" of a layer: which experts each row took,
- * and by how much (models/moe.h).  In stages() they are DECODER_ROUTED_STAGES.
- */
-struct routed;
+ * and by how much (models/moe.h). */
 int decoder_tap_routed(const struct decoder_pass *p, int64_t layer,
                        const struct routed *r, struct err *err);
-#define DECODER_ROUTED_STAGES(chosen) \
-    {"experts", chosen, true},        \
-    {                                 \
-        "margin", 1, true             \
-    }
-
-/* Checks embedding, head and whether anything is left over: the last step of a
- * family's open(), after its parts. */
-int decoder_expect(struct decoder *d, struct err *err);
 
 /* ---- the members of struct model_family ---- */
+struct model *decoder_open(const struct model_family *family, const char *pack,
+                           bool is_kept, struct err *err);
 void decoder_close(struct model *m);
 int64_t decoder_vocab(const struct model *m);
 bool decoder_is_stop(const struct model *m, int64_t token);
@@ -131,15 +221,14 @@ int decoder_begin(struct model *m, const struct forward_options *o,
 int decoder_step(struct model *m, int64_t token, const struct model_tap *tap,
                  struct err *err);
 
-#define DECODER_FAMILY_OF(type, open_function, sums_order)               \
-    {                                                                    \
-        .model_type = type, .is_text_only = true, .open = open_function, \
-        .close = decoder_close, .vocab = decoder_vocab,                  \
-        .is_stop = decoder_is_stop, .check = decoder_check,              \
-        .stages = decoder_stages, .forward = decoder_forward,            \
-        .begin = decoder_begin, .step = decoder_step,                    \
-        .ledger = decoder_ledger, .sums = sums_order                     \
+#define DECODER_FAMILY_OF(type, hooks, sums_order)                            \
+    {                                                                         \
+        .model_type = type, .is_text_only = true, .decoder = hooks,           \
+        .open = decoder_open, .close = decoder_close, .vocab = decoder_vocab, \
+        .is_stop = decoder_is_stop, .check = decoder_check,                   \
+        .stages = decoder_stages, .forward = decoder_forward,                 \
+        .begin = decoder_begin, .step = decoder_step,                         \
+        .ledger = decoder_ledger, .sums = sums_order                          \
     }
-#define DECODER_FAMILY(type, open_function) \
-    DECODER_FAMILY_OF(type, open_function, SUMS_WRITTEN)
+#define DECODER_FAMILY(type, hooks) DECODER_FAMILY_OF(type, hooks, SUMS_WRITTEN)
 #endif

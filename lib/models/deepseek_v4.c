@@ -12,7 +12,6 @@
 #include "models/deepseek_v4.h"
 
 #include "base/mem.h"
-#include "base/path.h"
 #include "kernels/elementary.h"
 #include "kernels/round.h"
 #include "kernels/softmax.h"
@@ -20,6 +19,7 @@
 #include "models/decoder.h"
 #include "models/eager_ops.h"
 #include "models/hyper.h"
+#include "models/hyper_layer.h"
 #include "models/moe.h"
 #include "models/rotary.h"
 
@@ -38,24 +38,22 @@ struct deepseek {
     int64_t groups, group_rank; /* of the output: G, Ro */
     int64_t window, rates[3];   /* by enum attention */
     int64_t index_heads, index_dim, index_most;
-    int64_t experts, width;
-    double eps, limit; /* of the experts' gate and up */
+    double limit; /* of the experts' gate and up */
     enum scoring scoring;
-    struct routing routing;
     struct rotary main, compress;
     enum attention *attention; /* of every layer */
     bool *is_hash;             /* are its experts given by the token's id? */
-    struct checkpoint_names names;
+    struct hyper_weights head;
 };
 
 struct layer {
+    struct decoder_weights common;
     struct hyper_weights attention_hyper, ffn_hyper;
-    struct param input_norm, post_norm, q_norm, kv_norm, sinks, bias;
-    struct dense_weight q_a, q_b, kv, o_a, o_b, router;
+    struct param q_norm, kv_norm, sinks;
+    struct dense_weight q_a, q_b, kv, o_a, o_b;
     struct compressor compressor, indexer; /* of CSA and HCA, of CSA */
     struct dense_weight index_q, index_weights;
     const int64_t *experts_of_id; /* [vocab, chosen] */
-    struct expert shared;
 };
 
 static const struct deepseek *deepseek_of(const struct decoder *d)
@@ -70,6 +68,9 @@ static void release(struct decoder *d)
     free(m->attention);
     free(m->is_hash);
 }
+
+static struct act clamped_swiglu(struct ops *o, const struct act *gate,
+                                 const struct act *up, const void *ctx);
 
 /* ---- config.json: the layers (2.2) ---- */
 
@@ -304,15 +305,15 @@ static int read_experts(struct deepseek *m, const struct section *s,
                         struct err *err)
 {
     static const char *const names[] = {"sqrtsoftplus", "sigmoid", "softmax"};
-    struct routing *r = &m->routing;
+    struct routing *r = &m->decoder.routing;
     const char *scoring;
     int64_t shared;
     int which = -1;
 
     if (config_count(s, "moe_intermediate_size|intermediate_size", 2048,
-                     &m->width, err) ||
-        config_count(s, "n_routed_experts|num_local_experts", 256, &m->experts,
-                     err) ||
+                     &m->decoder.experts.width, err) ||
+        config_count(s, "n_routed_experts|num_local_experts", 256,
+                     &m->decoder.experts.count, err) ||
         config_amount(s, "n_shared_experts", 1, &shared, err) ||
         config_count(s, "num_experts_per_tok", 6, &r->chosen, err) ||
         config_text(s, "scoring_func", names[0], &scoring, err) ||
@@ -329,7 +330,7 @@ static int read_experts(struct deepseek *m, const struct section *s,
     if (shared != 1)
         return config_refuse(s, "n_shared_experts", err,
                              "is not 1: not supported");
-    if (r->chosen > m->experts)
+    if (r->chosen > m->decoder.experts.count)
         return config_refuse(s, "num_experts_per_tok", err,
                              "is more than the experts");
     r->groups = r->groups_kept = 1;
@@ -338,7 +339,7 @@ static int read_experts(struct deepseek *m, const struct section *s,
     return 0;
 }
 
-static int read_config(struct deepseek *m, struct err *err)
+static int read_config(struct decoder *d, struct err *err)
 {
     static const char *const unused[] = {"expert_dtype",
                                          "norm_topk_prob",
@@ -350,7 +351,7 @@ static int read_config(struct deepseek *m, struct err *err)
                                          "router_z_loss_coef",
                                          "topk_method",
                                          NULL};
-    struct decoder *d = &m->decoder;
+    struct deepseek *m = (struct deepseek *)d;
     const struct section *s = config_root(d->config);
     int64_t kv_heads;
 
@@ -367,12 +368,12 @@ static int read_config(struct deepseek *m, struct err *err)
         config_count(s, "index_n_heads", 64, &m->index_heads, err) ||
         config_count(s, "index_head_dim", 128, &m->index_dim, err) ||
         config_count(s, "index_topk", 512, &m->index_most, err) ||
-        config_real(s, "rms_norm_eps", 1e-6, &m->eps, err) ||
+        config_real(s, "rms_norm_eps", 1e-6, &m->decoder.eps, err) ||
         config_flag(s, "tie_word_embeddings", false, &d->is_tied, err) ||
         config_expect_text(s, "hidden_act", "silu", err) ||
         config_expect_flag(s, "attention_bias", false, err) ||
         config_expect_flag(s, "mlp_bias", false, err) ||
-        hyper_read(&m->hyper, s, d->hidden, m->eps, err) ||
+        hyper_read(&m->hyper, s, d->hidden, m->decoder.eps, err) ||
         read_experts(m, s, err) || read_layers(m, s, err) ||
         read_rates(m, s, err) || read_rotary(m, s, err))
         return -1;
@@ -388,6 +389,10 @@ static int read_config(struct deepseek *m, struct err *err)
     config_ignore_common(s);
     config_ignore(s, unused);
     d->width = m->hyper.streams * d->hidden;
+    d->router = ROUTER_ROUNDED;
+    d->shared_width = d->experts.width;
+    d->experts.unit = clamped_swiglu;
+    d->experts.ctx = &m->limit;
     return config_finish(d->config, err);
 }
 
@@ -483,49 +488,42 @@ static void attention_part(const struct deepseek *m, int64_t i, struct layer *l,
                "%s.scorer.weights_proj.weight", inner);
 }
 
-static void ffn_part(const struct deepseek *m, int64_t i, struct layer *l,
-                     struct part *p)
+static void ffn_part(const struct decoder *d, int64_t i, struct layer *l,
+                     struct part *p, const char *prefix)
 {
-    int64_t hidden = m->decoder.hidden;
-    char at[64];
+    int64_t hidden = d->hidden, experts = d->experts.count;
+    char at[96], in[128];
 
-    snprintf(at, sizeof(at), "model.layers.%lld.mlp", (long long)i);
-    part_dense(p, &l->router, m->experts, hidden, "%s.gate.weight", at);
-    part_dense(p, &l->shared.gate, m->width, hidden,
-               "%s.shared_experts.gate_proj.weight", at);
-    part_dense(p, &l->shared.up, m->width, hidden,
-               "%s.shared_experts.up_proj.weight", at);
-    part_dense(p, &l->shared.down, hidden, m->width,
-               "%s.shared_experts.down_proj.weight", at);
+    snprintf(at, sizeof(at), "%s.mlp", prefix);
+    snprintf(in, sizeof(in), "%s.shared_experts", at);
+    part_dense(p, &l->common.router, experts, hidden, "%s.gate.weight", at);
+    expert_part(&l->common.ffn, p, d->shared_width, hidden, in);
     p->is_kept = true;
-    if (m->is_hash[i])
-        part_ints(p, &l->experts_of_id, m->decoder.vocab * m->routing.chosen,
+    if (deepseek_of(d)->is_hash[i])
+        part_ints(p, &l->experts_of_id, d->vocab * d->routing.chosen,
                   "%s.gate.tid2eid", at);
     else
-        part_param(p, &l->bias, m->experts, "%s.gate.e_score_correction_bias",
-                   at);
+        part_param(p, &l->common.bias, experts,
+                   "%s.gate.e_score_correction_bias", at);
     p->is_kept = false;
 }
 
-static void layer_part(const struct deepseek *m, int64_t i, struct layer *l,
-                       struct part *p)
+static void layer_part(const struct decoder *d, int64_t i,
+                       struct decoder_weights *w, struct part *p,
+                       const char *at)
 {
-    int64_t hidden = m->decoder.hidden;
-    char at[64], site[80];
+    const struct deepseek *m = deepseek_of(d);
+    struct layer *l = (struct layer *)w;
+    char site[96];
 
-    snprintf(at, sizeof(at), "model.layers.%lld", (long long)i);
-    part_clear(p);
     p->is_kept = true;
     snprintf(site, sizeof(site), "%s.attn_hc", at);
     hyper_part(&m->hyper, &l->attention_hyper, p, site);
     snprintf(site, sizeof(site), "%s.ffn_hc", at);
     hyper_part(&m->hyper, &l->ffn_hyper, p, site);
-    part_param(p, &l->input_norm, hidden, "%s.input_layernorm.weight", at);
-    part_param(p, &l->post_norm, hidden, "%s.post_attention_layernorm.weight",
-               at);
     p->is_kept = false;
     attention_part(m, i, l, p);
-    ffn_part(m, i, l, p);
+    ffn_part(d, i, l, p, at);
 }
 
 /* min(gate, limit), up within the limit both ways; silu(gate) up (7).  The
@@ -552,50 +550,12 @@ static struct act clamped_swiglu(struct ops *o, const struct act *gate,
     return op_swiglu(o, gate, up);
 }
 
-static struct experts layer_experts(const struct deepseek *m, int64_t i)
+static void end_part(struct decoder *d, struct part *p)
 {
-    struct experts e = {.weights = m->decoder.weights,
-                        .count = m->experts,
-                        .in = m->decoder.hidden,
-                        .width = m->width,
-                        .unit = clamped_swiglu,
-                        .ctx = &m->limit};
+    struct deepseek *m = (struct deepseek *)d;
 
-    snprintf(e.prefix, sizeof(e.prefix), "model.layers.%lld.mlp.experts",
-             (long long)i);
-    return e;
-}
-
-static void end_part(const struct deepseek *m, struct hyper_weights *head,
-                     struct param *norm, struct part *p)
-{
-    part_clear(p);
     p->is_kept = true;
-    hyper_head_part(&m->hyper, head, p, "model.hc_head");
-    part_param(p, norm, m->decoder.hidden, "model.norm.weight");
-}
-
-static int expect_all(struct deepseek *m, struct err *err)
-{
-    struct decoder *d = &m->decoder;
-    struct part p = PART_INIT;
-    struct hyper_weights head;
-    struct layer layer;
-    struct param norm;
-    int ret;
-
-    end_part(m, &head, &norm, &p);
-    ret = checkpoint_expect(d->weights, &p, err);
-    for (int64_t i = 0; i < d->layers && ret == 0; i++) {
-        struct experts e = layer_experts(m, i);
-
-        layer_part(m, i, &layer, &p);
-        ret = checkpoint_expect(d->weights, &p, err);
-        if (ret == 0)
-            ret = experts_expect(&e, err);
-    }
-    part_release(&p);
-    return ret ? -1 : decoder_expect(d, err);
+    hyper_head_part(&m->hyper, &m->head, p, "model.hc_head");
 }
 
 /* ---- attention (6) ---- */
@@ -616,7 +576,7 @@ static const int64_t *pick(struct decoder_pass *p, const struct layer *l,
                           .rate = windows.rate,
                           .most = most};
     struct act keys = op_compress(o, &l->indexer, &windows, &m->compress,
-                                  s->positions, x, m->eps);
+                                  s->positions, x, m->decoder.eps);
     struct act q = op_dense(o, latent, &l->index_q, NULL);
     struct act weight = op_dense(o, x, &l->index_weights, NULL);
 
@@ -637,11 +597,12 @@ static struct act all_keys(struct ops *o, const struct act *kv,
     return y;
 }
 
-static struct act attention(struct decoder_pass *p, const struct layer *l,
-                            int64_t layer, const struct sequence *s,
-                            const struct act *x)
+static struct act attention(struct decoder_pass *p,
+                            const struct decoder_weights *w, int64_t layer,
+                            const struct sequence *s, const struct act *x)
 {
     const struct deepseek *m = deepseek_of(p->decoder);
+    const struct layer *l = (const struct layer *)w;
     const enum attention kind = m->attention[layer];
     struct ops *o = &p->ops;
     struct windows windows = layer_windows(m, layer);
@@ -654,15 +615,16 @@ static struct act attention(struct decoder_pass *p, const struct layer *l,
     struct act latent = op_dense(o, x, &l->q_a, NULL);
     struct act kv = op_dense(o, x, &l->kv, NULL);
 
-    latent = op_kept_norm(o, &latent, &l->q_norm, m->eps);
+    latent = op_kept_norm(o, &latent, &l->q_norm, m->decoder.eps);
     struct act q = op_dense(o, &latent, &l->q_b, NULL);
-    op_head_norm(&q, m->dim, m->eps);
+    op_head_norm(&q, m->dim, m->decoder.eps);
     op_turn(&q, &tables, m->dim, false);
-    kv = op_kept_norm(o, &kv, &l->kv_norm, m->eps);
+    kv = op_kept_norm(o, &kv, &l->kv_norm, m->decoder.eps);
     op_turn(&kv, &tables, m->dim, false);
     if (kind != SLIDING && s->rows >= windows.rate) {
-        struct act entries = op_compress(o, &l->compressor, &windows,
-                                         &m->compress, s->positions, x, m->eps);
+        struct act entries =
+            op_compress(o, &l->compressor, &windows, &m->compress, s->positions,
+                        x, m->decoder.eps);
 
         kv = all_keys(o, &kv, &entries);
         how.rate = windows.rate;
@@ -709,11 +671,13 @@ static void softmax(const struct act *x)
     op_round(x);
 }
 
-static void score(const struct deepseek *m, const struct act *logits)
+static void score(const struct decoder *d, const struct act *logits)
 {
-    if (m->scoring == SQRTSOFTPLUS)
+    enum scoring scoring = deepseek_of(d)->scoring;
+
+    if (scoring == SQRTSOFTPLUS)
         sqrt_softplus(logits);
-    else if (m->scoring == SIGMOID)
+    else if (scoring == SIGMOID)
         op_eager_sigmoid(logits);
     else
         softmax(logits);
@@ -724,7 +688,7 @@ static struct routed route_by_id(struct decoder_pass *p, const struct layer *l,
                                  const struct act *scores)
 {
     const struct deepseek *m = deepseek_of(p->decoder);
-    const int64_t k = m->routing.chosen;
+    const int64_t k = m->decoder.routing.chosen;
     int64_t *given = xcalloc((size_t)(p->rows * k) + 1, sizeof(*given));
     int64_t *to = given;
 
@@ -732,130 +696,54 @@ static struct routed route_by_id(struct decoder_pass *p, const struct layer *l,
         for (int64_t r = 0; r < p->sequences[i].rows; r++, to += k)
             memcpy(to, l->experts_of_id + p->sequences[i].ids[r] * k,
                    (size_t)k * sizeof(*to));
-    struct routed routed = op_route_given(&p->ops, scores, given, &m->routing);
+    struct routed routed =
+        op_route_given(&p->ops, scores, given, &m->decoder.routing);
     free(given);
     return routed;
 }
 
-static int moe(struct decoder_pass *p, const struct layer *l, int64_t layer,
-               const struct act *x, struct act *y, struct err *err)
+static int check_experts_of_id(const struct deepseek *m, const struct layer *l,
+                               struct err *err)
+{
+    for (int64_t i = 0; i < m->decoder.vocab * m->decoder.routing.chosen; i++)
+        if (l->experts_of_id[i] < 0 ||
+            l->experts_of_id[i] >= m->decoder.experts.count)
+            return err_set(err, ERR_INPUT,
+                           "tid2eid gives token %lld expert %lld, past the "
+                           "model's %lld",
+                           (long long)(i / m->decoder.routing.chosen),
+                           (long long)l->experts_of_id[i],
+                           (long long)m->decoder.experts.count);
+    return 0;
+}
+
+static int ffn(struct decoder_pass *p, const struct decoder_weights *w,
+               int64_t layer, const struct act *x, struct act *y,
+               struct err *err)
 {
     const struct deepseek *m = deepseek_of(p->decoder);
-    struct ops *o = &p->ops;
-    struct experts experts = layer_experts(m, layer);
-    struct act scores = op_dense(o, x, &l->router, NULL), sum;
+    const struct layer *l = (const struct layer *)w;
+    struct act scores;
 
-    if (decoder_tap(p, layer, "router", &scores, err))
+    if (!m->is_hash[layer])
+        return decoder_ffn(p, w, layer, x, y, err);
+    if (check_experts_of_id(m, l, err) ||
+        decoder_scores(p, w, layer, x, &scores, err))
         return -1;
-    for (int64_t k = 0; k < p->count; k++) {
-        struct act rows = decoder_rows(p, &scores, k);
-
-        score(m, &rows);
-    }
-    struct routed routed = m->is_hash[layer]
-                               ? route_by_id(p, l, &scores)
-                               : op_route(o, &scores, &l->bias, &m->routing);
-    if (decoder_tap_routed(p, layer, &routed, err) ||
-        op_experts(o, x, &routed, &experts, &sum, err))
-        return -1;
-    struct act shared = op_expert(o, x, &l->shared, &experts);
-    *y = op_add(o, &sum, &shared);
-    return 0;
+    struct routed routed = route_by_id(p, l, &scores);
+    return decoder_moe(p, w, layer, x, &routed, y, err);
 }
 
 /* ---- the layer (5) ---- */
 
-static int check_experts_of_id(const struct deepseek *m, const struct layer *l,
-                               struct err *err)
+static int run_layer(struct decoder_pass *p, const struct decoder_weights *w,
+                     int64_t layer, struct act *x, struct err *err)
 {
-    for (int64_t i = 0; i < m->decoder.vocab * m->routing.chosen; i++)
-        if (l->experts_of_id[i] < 0 || l->experts_of_id[i] >= m->experts)
-            return err_set(err, ERR_INPUT,
-                           "tid2eid gives token %lld expert %lld, past the "
-                           "model's %lld",
-                           (long long)(i / m->routing.chosen),
-                           (long long)l->experts_of_id[i],
-                           (long long)m->experts);
-    return 0;
-}
+    const struct layer *l = (const struct layer *)w;
+    const struct hyper_sites sites = {&deepseek_of(p->decoder)->hyper,
+                                      &l->attention_hyper, &l->ffn_hyper};
 
-static int load_layer(struct decoder_pass *p, int64_t i, struct layer *l,
-                      struct err *err)
-{
-    const struct deepseek *m = deepseek_of(p->decoder);
-    struct part part = PART_INIT;
-
-    layer_part(m, i, l, &part);
-    int ret =
-        checkpoint_load(p->decoder->weights, &part, CHECKPOINT_LAYER, err);
-    part_release(&part);
-    if (ret == 0 && m->is_hash[i])
-        ret = check_experts_of_id(m, l, err);
-    return ret;
-}
-
-static int run_attention(struct decoder_pass *p, const struct layer *l,
-                         int64_t i, struct act *x, struct err *err)
-{
-    const struct deepseek *m = deepseek_of(p->decoder);
-    struct ops *o = &p->ops;
-    struct act mixer = ops_new(o, x->rows, p->decoder->hidden, x->dtype);
-    struct hyper_site site = hyper_site(o, &m->hyper, x->rows, x->dtype);
-
-    for (int64_t k = 0; k < p->count; k++) {
-        const struct sequence *s = &p->sequences[k];
-        size_t mark = ops_mark(o);
-        struct act rows = decoder_rows(p, x, k);
-        struct act to = decoder_rows(p, &mixer, k);
-        struct hyper_site of =
-            hyper_site_rows(&site, decoder_first(p, k), s->rows);
-
-        op_hyper(o, &m->hyper, &l->attention_hyper, &rows, &of);
-        struct act normed = op_kept_norm(o, &of.input, &l->input_norm, m->eps);
-        struct act y = attention(p, l, i, s, &normed);
-        act_copy(&to, &y);
-        ops_release(o, mark);
-    }
-    if (decoder_tap(p, i, "mixer", &mixer, err))
-        return -1;
-    op_hyper_mix(&m->hyper, &site, &mixer, x);
-    return 0;
-}
-
-static int run_ffn(struct decoder_pass *p, const struct layer *l, int64_t i,
-                   struct act *x, struct err *err)
-{
-    const struct deepseek *m = deepseek_of(p->decoder);
-    struct ops *o = &p->ops;
-    struct hyper_site site = hyper_site(o, &m->hyper, x->rows, x->dtype);
-    struct act f;
-
-    for (int64_t k = 0; k < p->count; k++) {
-        struct act rows = decoder_rows(p, x, k);
-        struct hyper_site of =
-            hyper_site_rows(&site, decoder_first(p, k), p->sequences[k].rows);
-
-        op_hyper(o, &m->hyper, &l->ffn_hyper, &rows, &of);
-    }
-    struct act normed = op_kept_norm(o, &site.input, &l->post_norm, m->eps);
-    if (moe(p, l, i, &normed, &f, err) || decoder_tap(p, i, "mlp", &f, err))
-        return -1;
-    op_hyper_mix(&m->hyper, &site, &f, x);
-    return 0;
-}
-
-static int run_layer(struct decoder_pass *p, int64_t i, struct act *x,
-                     struct err *err)
-{
-    size_t mark = ops_mark(&p->ops);
-    struct layer l;
-
-    if (load_layer(p, i, &l, err) || run_attention(p, &l, i, x, err))
-        return -1;
-    ops_release(&p->ops, mark);
-    if (run_ffn(p, &l, i, x, err))
-        return -1;
-    return decoder_tap(p, i, "out", x, err);
+    return hyper_layer(p, &sites, w, layer, x, err);
 }
 
 static void spread(struct decoder_pass *p, const struct act *embedded,
@@ -864,28 +752,17 @@ static void spread(struct decoder_pass *p, const struct act *embedded,
     op_hyper_spread(&deepseek_of(p->decoder)->hyper, embedded, x);
 }
 
-static int finish(struct decoder_pass *p, const struct act *x, struct act *out,
-                  struct err *err)
+static struct act gather(struct decoder_pass *p, const struct act *x)
 {
     const struct deepseek *m = deepseek_of(p->decoder);
-    struct part part = PART_INIT;
-    struct hyper_weights head;
-    struct param norm;
-
-    end_part(m, &head, &norm, &part);
-    int ret =
-        checkpoint_load(p->decoder->weights, &part, CHECKPOINT_LAYER, err);
-    part_release(&part);
-    if (ret)
-        return -1;
     struct act h = ops_new(&p->ops, x->rows, p->decoder->hidden, x->dtype);
+
     for (int64_t k = 0; k < p->count; k++) {
         struct act rows = decoder_rows(p, x, k), to = decoder_rows(p, &h, k);
 
-        op_hyper_head(&p->ops, &m->hyper, &head, &rows, &to);
+        op_hyper_head(&p->ops, &m->hyper, &m->head, &rows, &to);
     }
-    *out = op_kept_norm(&p->ops, &h, &norm, m->eps);
-    return 0;
+    return h;
 }
 
 /* ---- the family ---- */
@@ -893,64 +770,36 @@ static int finish(struct decoder_pass *p, const struct act *x, struct act *out,
 static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
 {
     const struct deepseek *m = deepseek_of(d);
-    struct experts e = layer_experts(m, 0);
     int64_t queries = m->heads * m->dim, index = m->index_heads * m->index_dim;
     int64_t compressed = 7 * (m->dim + m->index_dim);
     int64_t attention_row =
-        3 * d->hidden + 2 * m->q_rank + 3 * queries + 4 * m->dim + compressed +
+        2 * d->hidden + 2 * m->q_rank + 3 * queries + 4 * m->dim + compressed +
         index + m->index_heads + 2 * m->index_most + 2 * m->main.dims +
         3 * m->compress.dims + 2 * m->groups * m->group_rank;
 
-    return (size_t)(rows * (6 * d->hidden + hyper_site_values(&m->hyper) +
-                            3 * m->width) +
-                    longest * (attention_row + hyper_work_values(&m->hyper))) +
-           moe_values(&e, &m->routing, rows);
+    return (size_t)(rows * (2 * d->hidden + hyper_site_values(&m->hyper)) +
+                    longest * (attention_row + hyper_work_values(&m->hyper)));
 }
 
-static size_t stages(const struct decoder *d, int64_t layer,
-                     struct decoder_stage *out)
-{
-    const struct deepseek *m = deepseek_of(d);
-    const struct decoder_stage all[] = {
-        {"mixer", d->hidden, false},
-        {"router", m->experts, false},
-        DECODER_ROUTED_STAGES(m->routing.chosen),
-        {"mlp", d->hidden, false},
-        {"out", d->width, false},
-    };
-
-    (void)layer;
-    memcpy(out, all, sizeof(all));
-    return sizeof(all) / sizeof(all[0]);
-}
-
-static const struct decoder_hooks hooks = {.values = values,
-                                           .layer = run_layer,
-                                           .finish = finish,
-                                           .spread = spread,
-                                           .stages = stages,
-                                           .release = release};
-
-static struct model *open_pack(const char *pack, bool is_kept, struct err *err)
-{
-    struct deepseek *m = xcalloc(1, sizeof(*m));
-    struct decoder *d = &m->decoder;
-    char *path = path_join(pack, "config.json");
-
-    (void)is_kept; /* generation is not offered */
-    d->model.family = &deepseek_v4_family;
-    d->hooks = &hooks;
-    d->config = config_open(path, err);
-    free(path);
-    if (d->config && read_config(m, err) == 0) {
-        m->names = (struct checkpoint_names){renames, ignored, d->layers};
-        d->weights = checkpoint_open(pack, &m->names, err);
-        if (d->weights && expect_all(m, err) == 0)
-            return &d->model;
-    }
-    decoder_close(&d->model);
-    return NULL;
-}
+static const struct decoder_hooks hooks = {
+    .size = sizeof(struct deepseek),
+    .weights_size = sizeof(struct layer),
+    .renames = renames,
+    .ignored = ignored,
+    .read = read_config,
+    .release = release,
+    .layer_part = layer_part,
+    .end_part = end_part,
+    .values = values,
+    .spread = spread,
+    .gather = gather,
+    .norm = op_kept_norm,
+    .is_norm_kept = true,
+    .layer = run_layer,
+    .attention = attention,
+    .ffn = ffn,
+    .score = score,
+};
 
 const struct model_family deepseek_v4_family =
-    DECODER_FAMILY("deepseek_v4", open_pack);
+    DECODER_FAMILY("deepseek_v4", &hooks);

@@ -13,10 +13,10 @@
 #include "models/glm5_next.h"
 
 #include "base/mem.h"
-#include "base/path.h"
 #include "models/decoder.h"
 #include "models/eager_ops.h"
 #include "models/hyper.h"
+#include "models/hyper_layer.h"
 #include "models/kda.h"
 #include "models/mla.h"
 #include "models/moe.h"
@@ -38,26 +38,25 @@ struct glm {
     struct kda kda;
     struct mla mla;
     struct pool_indexer indexer;
-    struct routing routing;
-    int64_t dense_width;                  /* the first layers' ffn */
-    int64_t experts, width, shared_width; /* the others' */
-    double eps, limit;
-    struct checkpoint_names names;
+    double limit; /* of every ffn's gate and up */
 };
 
 struct layer {
+    struct decoder_weights common;
     struct hyper_weights attention_streams, ffn_streams;
-    struct param input_norm, post_norm, bias;
     struct kda_weights linear;
     struct mla_weights latent;
     struct pool_indexer_weights indexer;
-    struct dense_weight router;
-    struct expert ffn; /* dense, or the shared expert */
 };
 
 static const struct glm *glm_of(const struct decoder *d)
 {
     return (const struct glm *)d;
+}
+
+static bool is_sparse(const struct decoder *d, int64_t layer)
+{
+    return glm_of(d)->kinds[layer].is_sparse;
 }
 
 /* ---- config.json (2) ---- */
@@ -237,13 +236,14 @@ static int read_linear(struct glm *m, const struct section *s, struct err *err)
 
 static int read_routing(struct glm *m, const struct section *s, struct err *err)
 {
-    struct routing *r = &m->routing;
+    struct routing *r = &m->decoder.routing;
     int64_t shared;
 
     r->eps = 1e-20;
-    if (config_count(s, "n_routed_experts|num_local_experts", 288, &m->experts,
-                     err) ||
-        config_count(s, "moe_intermediate_size", 2048, &m->width, err) ||
+    if (config_count(s, "n_routed_experts|num_local_experts", 288,
+                     &m->decoder.experts.count, err) ||
+        config_count(s, "moe_intermediate_size", 2048,
+                     &m->decoder.experts.width, err) ||
         config_count(s, "n_shared_experts", 1, &shared, err) ||
         config_count(s, "num_experts_per_tok", 8, &r->chosen, err) ||
         config_count(s, "n_group", 1, &r->groups, err) ||
@@ -253,13 +253,13 @@ static int read_routing(struct glm *m, const struct section *s, struct err *err)
         config_expect_text(s, "scoring_func", "sigmoid", err) ||
         config_expect_text(s, "topk_method", "noaux_tc", err))
         return -1;
-    m->shared_width = shared * m->width;
-    if (r->groups_kept > r->groups || m->experts % r->groups ||
-        (r->groups > 1 && m->experts / r->groups < 2))
+    m->decoder.shared_width = shared * m->decoder.experts.width;
+    if (r->groups_kept > r->groups || m->decoder.experts.count % r->groups ||
+        (r->groups > 1 && m->decoder.experts.count / r->groups < 2))
         return config_refuse(s, "n_group", err,
                              "does not divide the experts into groups of two "
                              "or more, or is less than topk_group");
-    if (r->chosen > m->experts / r->groups * r->groups_kept)
+    if (r->chosen > m->decoder.experts.count / r->groups * r->groups_kept)
         return config_refuse(s, "num_experts_per_tok", err,
                              "is more than the experts of the groups kept");
     return 0;
@@ -284,10 +284,10 @@ static int read_attention(struct glm *m, const struct section *s,
     if (a->rope != 0)
         return config_refuse(s, "qk_rope_head_dim", err,
                              "is not 0: not supported");
-    a->latent_eps = m->eps;
+    a->latent_eps = m->decoder.eps;
     m->indexer.hidden = m->kda.hidden = a->hidden;
     m->indexer.latent = a->q_rank;
-    m->kda.eps = m->eps;
+    m->kda.eps = m->decoder.eps;
     return read_indexers(m, s, err) || read_linear(m, s, err) ? -1 : 0;
 }
 
@@ -313,9 +313,10 @@ static int read_text(struct glm *m, const struct section *s, struct err *err)
 
     if (config_count(s, "vocab_size", 154880, &d->vocab, err) ||
         config_count(s, "hidden_size", 4096, &d->hidden, err) ||
-        config_count(s, "intermediate_size", 12288, &m->dense_width, err) ||
+        config_count(s, "intermediate_size", 12288, &m->decoder.dense_width,
+                     err) ||
         config_count(s, "num_hidden_layers", 45, &d->layers, err) ||
-        config_real(s, "rms_norm_eps", 1e-5, &m->eps, err) ||
+        config_real(s, "rms_norm_eps", 1e-5, &m->decoder.eps, err) ||
         config_real(s, "swiglu_limit",
                     config_is_null(s, "swiglu_limit") ? NAN : 10, &m->limit,
                     err) ||
@@ -324,24 +325,26 @@ static int read_text(struct glm *m, const struct section *s, struct err *err)
         config_expect_flag(s, "mhc", true, err) ||
         config_expect_flag(s, "mla_use_nope", true, err) ||
         config_expect_flag(s, "index_kpool_compress", true, err) ||
-        hyper_read(&m->hyper, s, d->hidden, m->eps, err) ||
+        hyper_read(&m->hyper, s, d->hidden, m->decoder.eps, err) ||
         read_attention(m, s, err) || read_routing(m, s, err))
         return -1;
     d->width = m->hyper.streams * d->hidden;
+    d->experts.unit = expert_swiglu_limited;
+    d->experts.ctx = &m->limit;
     config_ignore_common(s);
     config_ignore(s, unused);
     return 0;
 }
 
-static int read_config(struct glm *m, struct err *err)
+static int read_config(struct decoder *d, struct err *err)
 {
     /* of images, which no position here holds */
     static const char *const unused[] = {
         "image_end_token_id",  "image_start_token_id", "image_token_id",
         "quantization_config", "video_end_token_id",   "video_start_token_id",
         "video_token_id",      "vision_config",        NULL};
-    const struct section *root = config_root(m->decoder.config), *text;
-    struct decoder *d = &m->decoder;
+    const struct section *root = config_root(d->config), *text;
+    struct glm *m = (struct glm *)d;
 
     if (config_section(root, "text_config", &text, err) ||
         read_text(m, text ? text : root, err))
@@ -368,14 +371,6 @@ static const struct rename renames[] = {
 static const char *const ignored[] = {"model.visual.*", "visual.*",
                                       "*.shared_head.*", NULL};
 
-static void part_expert(struct part *p, struct expert *e, int64_t width,
-                        int64_t hidden, const char *prefix)
-{
-    part_dense(p, &e->gate, width, hidden, "%s.gate_proj.weight", prefix);
-    part_dense(p, &e->up, width, hidden, "%s.up_proj.weight", prefix);
-    part_dense(p, &e->down, hidden, width, "%s.down_proj.weight", prefix);
-}
-
 static void part_attention(const struct glm *m, bool is_linear, struct layer *l,
                            struct part *p, const char *at)
 {
@@ -391,84 +386,38 @@ static void part_attention(const struct glm *m, bool is_linear, struct layer *l,
     pool_indexer_part(&m->indexer, &l->indexer, p, in);
 }
 
-static void part_ffn(const struct glm *m, bool is_sparse, struct layer *l,
-                     struct part *p, const char *at)
+static void part_ffn(const struct decoder *d, bool has_experts,
+                     struct decoder_weights *w, struct part *p, const char *at)
 {
-    int64_t hidden = m->decoder.hidden;
+    int64_t hidden = d->hidden, experts = d->experts.count;
     char in[96];
 
-    if (!is_sparse) {
+    if (!has_experts) {
         snprintf(in, sizeof(in), "%s.mlp", at);
-        part_expert(p, &l->ffn, m->dense_width, hidden, in);
+        expert_part(&w->ffn, p, d->dense_width, hidden, in);
         return;
     }
     snprintf(in, sizeof(in), "%s.mlp.shared_experts", at);
-    part_expert(p, &l->ffn, m->shared_width, hidden, in);
-    part_dense(p, &l->router, m->experts, hidden, "%s.mlp.gate.weight", at);
+    expert_part(&w->ffn, p, d->shared_width, hidden, in);
+    part_dense(p, &w->router, experts, hidden, "%s.mlp.gate.weight", at);
     p->is_kept = true;
-    part_param(p, &l->bias, m->experts, "%s.mlp.gate.e_score_correction_bias",
-               at);
+    part_param(p, &w->bias, experts, "%s.mlp.gate.e_score_correction_bias", at);
 }
 
-static void layer_part(const struct glm *m, int64_t i, struct layer *l,
-                       struct part *p)
+static void layer_part(const struct decoder *d, int64_t i,
+                       struct decoder_weights *w, struct part *p,
+                       const char *at)
 {
-    int64_t hidden = m->decoder.hidden;
-    char at[64], in[96];
+    const struct glm *m = glm_of(d);
+    struct layer *l = (struct layer *)w;
+    char in[96];
 
-    snprintf(at, sizeof(at), "model.layers.%lld", (long long)i);
-    part_clear(p);
     snprintf(in, sizeof(in), "%s.attn_hc", at);
     hyper_part(&m->hyper, &l->attention_streams, p, in);
     snprintf(in, sizeof(in), "%s.ffn_hc", at);
     hyper_part(&m->hyper, &l->ffn_streams, p, in);
-    part_param(p, &l->input_norm, hidden, "%s.input_layernorm.weight", at);
-    part_param(p, &l->post_norm, hidden, "%s.post_attention_layernorm.weight",
-               at);
     part_attention(m, m->kinds[i].is_linear, l, p, at);
-    part_ffn(m, m->kinds[i].is_sparse, l, p, at);
-}
-
-static struct experts layer_experts(const struct glm *m, int64_t i)
-{
-    struct experts e = {.weights = m->decoder.weights,
-                        .count = m->experts,
-                        .in = m->decoder.hidden,
-                        .width = m->width,
-                        .unit = expert_swiglu_limited,
-                        .ctx = &m->limit};
-
-    snprintf(e.prefix, sizeof(e.prefix), "model.layers.%lld.mlp.experts",
-             (long long)i);
-    return e;
-}
-
-static void norm_part(const struct glm *m, struct param *norm, struct part *p)
-{
-    part_clear(p);
-    part_param(p, norm, m->decoder.hidden, "model.norm.weight");
-}
-
-static int expect_all(struct glm *m, struct err *err)
-{
-    struct decoder *d = &m->decoder;
-    struct part p = PART_INIT;
-    struct layer layer;
-    struct param norm;
-    int ret;
-
-    norm_part(m, &norm, &p);
-    ret = checkpoint_expect(d->weights, &p, err);
-    for (int64_t i = 0; i < d->layers && ret == 0; i++) {
-        struct experts e = layer_experts(m, i);
-
-        layer_part(m, i, &layer, &p);
-        ret = checkpoint_expect(d->weights, &p, err);
-        if (ret == 0 && m->kinds[i].is_sparse)
-            ret = experts_expect(&e, err);
-    }
-    part_release(&p);
-    return ret ? -1 : decoder_expect(d, err);
+    part_ffn(d, is_sparse(d, i), w, p, at);
 }
 
 /* ---- attention of one sequence (5, 6) ---- */
@@ -486,105 +435,28 @@ static struct act sparse(struct decoder_pass *p, const struct layer *l,
                          mla_sdpa(&m->mla, p->options->is_flash_exact));
 }
 
-static void attention(struct decoder_pass *p, const struct layer *l,
-                      bool is_linear, const struct act *x, struct act *y)
+static struct act attention(struct decoder_pass *p,
+                            const struct decoder_weights *w, int64_t layer,
+                            const struct sequence *s, const struct act *x)
 {
     const struct glm *m = glm_of(p->decoder);
-    struct ops *o = &p->ops;
+    const struct layer *l = (const struct layer *)w;
 
-    for (int64_t k = 0; k < p->count; k++) {
-        size_t mark = ops_mark(o);
-        struct act rows = decoder_rows(p, x, k), to = decoder_rows(p, y, k);
-        struct act of = is_linear
-                            ? op_kda(o, &m->kda, &l->linear, &rows)
-                            : sparse(p, l, &rows, p->sequences[k].positions);
-
-        act_copy(&to, &of);
-        ops_release(o, mark);
-    }
-}
-
-/* ---- ffn (8) ---- */
-
-static int ffn(struct decoder_pass *p, const struct layer *l, int64_t layer,
-               const struct act *x, struct act *y, struct err *err)
-{
-    const struct glm *m = glm_of(p->decoder);
-    struct ops *o = &p->ops;
-    struct experts experts = layer_experts(m, layer);
-    struct act wide = *x, routed_sum;
-
-    if (!m->kinds[layer].is_sparse) {
-        *y = decoder_unit(p, x, &l->ffn, &experts);
-        return 0;
-    }
-    wide.dtype = ops_dtype(o->precision, DTYPE_F32); /* all of the router */
-    struct act scores = op_dense(o, &wide, &l->router, NULL);
-    if (decoder_tap(p, layer, "router", &scores, err))
-        return -1;
-    for (int64_t k = 0; k < p->count; k++) { /* one call of upstream's each */
-        struct act rows = decoder_rows(p, &scores, k);
-
-        op_eager_sigmoid(&rows);
-    }
-    struct routed routed = op_route(o, &scores, &l->bias, &m->routing);
-    if (decoder_tap_routed(p, layer, &routed, err) ||
-        op_experts(o, x, &routed, &experts, &routed_sum, err))
-        return -1;
-    struct act shared = decoder_unit(p, x, &l->ffn, &experts);
-    *y = op_add(o, &routed_sum, &shared);
-    return 0;
+    if (m->kinds[layer].is_linear)
+        return op_kda(&p->ops, &m->kda, &l->linear, x);
+    return sparse(p, l, x, s->positions);
 }
 
 /* ---- the layer (4) ---- */
 
-/* norm(the site's input): what a sublayer gets of the streams. */
-static struct act site_input(struct decoder_pass *p,
-                             const struct hyper_weights *w,
-                             const struct param *norm, const struct act *x,
-                             const struct hyper_site *site)
+static int run_layer(struct decoder_pass *p, const struct decoder_weights *w,
+                     int64_t layer, struct act *x, struct err *err)
 {
-    const struct glm *m = glm_of(p->decoder);
+    const struct layer *l = (const struct layer *)w;
+    const struct hyper_sites sites = {&glm_of(p->decoder)->hyper,
+                                      &l->attention_streams, &l->ffn_streams};
 
-    for (int64_t k = 0; k < p->count; k++) {
-        struct act rows = decoder_rows(p, x, k);
-        struct hyper_site part =
-            hyper_site_rows(site, decoder_first(p, k), rows.rows);
-
-        op_hyper(&p->ops, &m->hyper, w, &rows, &part);
-    }
-    return op_eager_rms_norm(&p->ops, &site->input, norm, site->input.cols,
-                             m->eps);
-}
-
-static int run_layer(struct decoder_pass *p, int64_t i, struct act *x,
-                     struct err *err)
-{
-    const struct glm *m = glm_of(p->decoder);
-    struct ops *o = &p->ops;
-    struct part part = PART_INIT;
-    struct layer l;
-
-    layer_part(m, i, &l, &part);
-    int ret =
-        checkpoint_load(p->decoder->weights, &part, CHECKPOINT_LAYER, err);
-    part_release(&part);
-    if (ret)
-        return -1;
-    struct hyper_site site = hyper_site(o, &m->hyper, x->rows, x->dtype);
-    struct act in =
-        site_input(p, &l.attention_streams, &l.input_norm, x, &site);
-    struct act mixer = ops_new(o, in.rows, in.cols, in.dtype), f;
-    attention(p, &l, m->kinds[i].is_linear, &in, &mixer);
-    if (decoder_tap(p, i, "mixer", &mixer, err))
-        return -1;
-    op_hyper_mix(&m->hyper, &site, &mixer, x);
-
-    in = site_input(p, &l.ffn_streams, &l.post_norm, x, &site);
-    if (ffn(p, &l, i, &in, &f, err) || decoder_tap(p, i, "mlp", &f, err))
-        return -1;
-    op_hyper_mix(&m->hyper, &site, &f, x);
-    return decoder_tap(p, i, "out", x, err);
+    return hyper_layer(p, &sites, w, layer, x, err);
 }
 
 static void spread(struct decoder_pass *p, const struct act *embedded,
@@ -593,24 +465,12 @@ static void spread(struct decoder_pass *p, const struct act *embedded,
     op_hyper_spread(&glm_of(p->decoder)->hyper, embedded, x);
 }
 
-static int finish(struct decoder_pass *p, const struct act *x, struct act *out,
-                  struct err *err)
+static struct act gather(struct decoder_pass *p, const struct act *x)
 {
-    const struct glm *m = glm_of(p->decoder);
-    struct ops *o = &p->ops;
-    struct part part = PART_INIT;
-    struct param norm;
+    struct act mean = ops_new(&p->ops, x->rows, p->decoder->hidden, x->dtype);
 
-    norm_part(m, &norm, &part);
-    int ret =
-        checkpoint_load(p->decoder->weights, &part, CHECKPOINT_LAYER, err);
-    part_release(&part);
-    if (ret)
-        return -1;
-    struct act mean = ops_new(o, x->rows, p->decoder->hidden, x->dtype);
-    op_hyper_mean(o, &m->hyper, x, &mean);
-    *out = op_eager_rms_norm(o, &mean, &norm, mean.cols, m->eps);
-    return 0;
+    op_hyper_mean(&p->ops, &glm_of(p->decoder)->hyper, x, &mean);
+    return mean;
 }
 
 static int64_t largest(int64_t a, int64_t b)
@@ -621,34 +481,14 @@ static int64_t largest(int64_t a, int64_t b)
 static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
 {
     const struct glm *m = glm_of(d);
-    struct experts e = layer_experts(m, 0);
     int64_t linear =
         longest * kda_row_values(&m->kda) + kda_state_values(&m->kda);
     int64_t latent = longest * mla_row_values(&m->mla) +
                      pool_indexer_values(&m->indexer, longest);
-    int64_t unit =
-        longest * (d->hidden + 3 * largest(m->shared_width, m->dense_width));
     int64_t streams = longest * hyper_work_values(&m->hyper);
 
-    return (size_t)(rows * (hyper_site_values(&m->hyper) + 7 * d->hidden) +
-                    largest(linear, latent) + unit + streams) +
-           moe_values(&e, &m->routing, rows);
-}
-
-static size_t stages(const struct decoder *d, int64_t layer,
-                     struct decoder_stage *out)
-{
-    const struct glm *m = glm_of(d);
-    const struct decoder_stage router[] = {
-        {"router", m->experts, true}, DECODER_ROUTED_STAGES(m->routing.chosen)};
-    size_t n = 0;
-
-    out[n++] = (struct decoder_stage){"mixer", d->hidden, false};
-    for (size_t k = 0; m->kinds[layer].is_sparse && k < 3; k++)
-        out[n++] = router[k];
-    out[n++] = (struct decoder_stage){"mlp", d->hidden, false};
-    out[n++] = (struct decoder_stage){"out", d->width, false};
-    return n;
+    return (size_t)(rows * hyper_site_values(&m->hyper) +
+                    largest(linear, latent) + streams);
 }
 
 static void release(struct decoder *d)
@@ -656,48 +496,23 @@ static void release(struct decoder *d)
     free(((struct glm *)d)->kinds);
 }
 
-static const struct decoder_hooks hooks = {.values = values,
-                                           .layer = run_layer,
-                                           .finish = finish,
-                                           .spread = spread,
-                                           .stages = stages,
-                                           .release = release};
-
-static struct model *open_as(const struct model_family *family,
-                             const char *pack, struct err *err)
-{
-    struct glm *m = xcalloc(1, sizeof(*m));
-    struct decoder *d = &m->decoder;
-    char *path = path_join(pack, "config.json");
-
-    d->model.family = family;
-    d->hooks = &hooks;
-    d->config = config_open(path, err);
-    free(path);
-    if (d->config && read_config(m, err) == 0) {
-        m->names = (struct checkpoint_names){renames, ignored, d->layers};
-        d->weights = checkpoint_open(pack, &m->names, err);
-        if (d->weights && expect_all(m, err) == 0)
-            return &d->model;
-    }
-    decoder_close(&d->model);
-    return NULL;
-}
-
-/* Generation is not offered: what would be kept for it is not. */
-static struct model *open_next(const char *pack, bool is_kept, struct err *err)
-{
-    (void)is_kept;
-    return open_as(&glm5_next_family, pack, err);
-}
-
-static struct model *open_text(const char *pack, bool is_kept, struct err *err)
-{
-    (void)is_kept;
-    return open_as(&glm5_next_text_family, pack, err);
-}
+static const struct decoder_hooks hooks = {
+    .size = sizeof(struct glm),
+    .weights_size = sizeof(struct layer),
+    .renames = renames,
+    .ignored = ignored,
+    .read = read_config,
+    .release = release,
+    .layer_part = layer_part,
+    .is_sparse = is_sparse,
+    .values = values,
+    .spread = spread,
+    .gather = gather,
+    .layer = run_layer,
+    .attention = attention,
+};
 
 const struct model_family glm5_next_family =
-    DECODER_FAMILY("glm5_next", open_next);
+    DECODER_FAMILY("glm5_next", &hooks);
 const struct model_family glm5_next_text_family =
-    DECODER_FAMILY("glm5_next_text", open_text);
+    DECODER_FAMILY("glm5_next_text", &hooks);

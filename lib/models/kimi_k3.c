@@ -14,7 +14,6 @@
 #include "models/kimi_k3.h"
 
 #include "base/mem.h"
-#include "base/path.h"
 #include "kernels/residual.h"
 #include "kernels/situ.h"
 #include "kernels/softmax.h"
@@ -33,6 +32,10 @@ struct unit { /* activation_situ_*; beta 0: SwiGLU */
     double beta, linear;
 };
 
+struct mix {
+    struct param norm, proj;
+};
+
 struct kimi3 {
     struct decoder decoder;
     struct mla mla;
@@ -40,26 +43,19 @@ struct kimi3 {
     bool *is_kda;  /* [layers] */
     int64_t block; /* layers of a residual block; 0: none */
     struct unit unit;
-    struct routing routing;
     bool is_softmax, is_latent_normed;
-    int64_t dense_layers, every, dense_width;
-    int64_t experts, width, latent; /* experts 0: all dense; latent 0: none */
-    int64_t shared_width;           /* 0: no shared expert */
-    double eps;
-    struct checkpoint_names names;
-};
-
-struct mix {
-    struct param norm, proj;
+    int64_t dense_layers, every;
+    int64_t latent; /* of the experts; 0: none */
+    struct mix last;
 };
 
 struct layer {
-    struct param input_norm, post_norm, bias, latent_norm;
+    struct decoder_weights common;
+    struct param latent_norm;
     struct mix before_attention, before_ffn;
     struct kda_weights kda;
     struct mla_weights mla;
-    struct dense_weight router, latent_down, latent_up;
-    struct expert ffn; /* dense, or the shared expert */
+    struct dense_weight latent_down, latent_up;
 };
 
 static const struct kimi3 *kimi3_of(const struct decoder *d)
@@ -67,9 +63,12 @@ static const struct kimi3 *kimi3_of(const struct decoder *d)
     return (const struct kimi3 *)d;
 }
 
-static bool is_moe(const struct kimi3 *m, int64_t layer)
+static bool is_sparse(const struct decoder *d, int64_t layer)
 {
-    return m->experts && layer >= m->dense_layers && layer % m->every == 0;
+    const struct kimi3 *m = kimi3_of(d);
+
+    return d->experts.count && layer >= m->dense_layers &&
+           layer % m->every == 0;
 }
 
 static bool starts_block(const struct kimi3 *m, int64_t layer)
@@ -82,6 +81,9 @@ static int64_t blocks_before(const struct kimi3 *m, int64_t layer)
 {
     return m->block ? (layer + m->block - 1) / m->block : 0;
 }
+
+static struct act situ_unit(struct ops *o, const struct act *gate,
+                            const struct act *up, const void *ctx);
 
 /* ---- config.json (2) ---- */
 
@@ -114,7 +116,8 @@ static int read_kda(struct kimi3 *m, const struct section *s, struct err *err)
         return -1;
     if (!linear)
         return 0;
-    *k = (struct kda){.hidden = m->decoder.hidden, .bound = NAN, .eps = m->eps};
+    *k = (struct kda){
+        .hidden = m->decoder.hidden, .bound = NAN, .eps = m->decoder.eps};
     if (config_count(linear, "num_heads", -1, &k->heads, err) ||
         config_count(linear, "head_dim", -1, &k->dim, err) ||
         config_count(linear, "short_conv_kernel_size", 4, &k->taps, err) ||
@@ -168,12 +171,12 @@ static int read_unit(struct kimi3 *m, const struct section *s, struct err *err)
 static int read_experts(struct kimi3 *m, const struct section *s,
                         struct err *err)
 {
-    struct routing *r = &m->routing;
+    struct routing *r = &m->decoder.routing;
     bool is_grouped;
     int64_t shared;
     const char *scores;
 
-    if (config_amount(s, "num_experts", 0, &m->experts, err) ||
+    if (config_amount(s, "num_experts", 0, &m->decoder.experts.count, err) ||
         config_amount(s, "num_shared_experts", 0, &shared, err) ||
         config_amount(s, "first_k_dense_replace", 0, &m->dense_layers, err) ||
         config_count(s, "moe_layer_freq", 1, &m->every, err) ||
@@ -186,13 +189,14 @@ static int read_experts(struct kimi3 *m, const struct section *s,
         config_flag(s, "use_grouped_topk", true, &is_grouped, err) ||
         config_count(s, "num_expert_group", 1, &r->groups, err) ||
         config_count(s, "topk_group", 1, &r->groups_kept, err) ||
-        config_count(s, "num_experts_per_token", m->experts ? -1 : 1,
-                     &r->chosen, err) ||
-        config_count(s, "moe_intermediate_size", m->experts ? -1 : 1, &m->width,
-                     err) ||
+        config_count(s, "num_experts_per_token",
+                     m->decoder.experts.count ? -1 : 1, &r->chosen, err) ||
+        config_count(s, "moe_intermediate_size",
+                     m->decoder.experts.count ? -1 : 1,
+                     &m->decoder.experts.width, err) ||
         config_expect_text(s, "topk_method", "noaux_tc", err))
         return -1;
-    m->shared_width = shared * m->width;
+    m->decoder.shared_width = shared * m->decoder.experts.width;
     m->is_softmax = strcmp(scores, "softmax") == 0;
     if (!m->is_softmax && strcmp(scores, "sigmoid") != 0)
         return config_refuse(s, "moe_router_activation_func", err,
@@ -203,14 +207,14 @@ static int read_experts(struct kimi3 *m, const struct section *s,
         r->groups = r->groups_kept = 1;
     r->eps = 1e-20;
     r->is_normalised = r->is_normalised && r->chosen > 1;
-    if (m->experts == 0)
+    if (m->decoder.experts.count == 0)
         return 0;
-    if (r->groups_kept > r->groups || m->experts % r->groups ||
-        (r->groups > 1 && m->experts / r->groups < 2))
+    if (r->groups_kept > r->groups || m->decoder.experts.count % r->groups ||
+        (r->groups > 1 && m->decoder.experts.count / r->groups < 2))
         return config_refuse(s, "num_expert_group", err,
                              "does not divide the experts into groups of two "
                              "or more, or is less than topk_group");
-    if (r->chosen > m->experts / r->groups * r->groups_kept)
+    if (r->chosen > m->decoder.experts.count / r->groups * r->groups_kept)
         return config_refuse(s, "num_experts_per_token", err,
                              "is more than the experts of the groups kept");
     return 0;
@@ -233,9 +237,10 @@ static int read_text(struct kimi3 *m, const struct section *s, struct err *err)
         .heads = 32, .kv_rank = -1, .nope = -1, .rope = -1, .value = -1};
     if (config_count(s, "vocab_size", 163840, &d->vocab, err) ||
         config_count(s, "hidden_size", 4096, &d->hidden, err) ||
-        config_count(s, "intermediate_size", 11008, &m->dense_width, err) ||
+        config_count(s, "intermediate_size", 11008, &m->decoder.dense_width,
+                     err) ||
         config_count(s, "num_hidden_layers", 32, &d->layers, err) ||
-        config_real(s, "rms_norm_eps", 1e-6, &m->eps, err) ||
+        config_real(s, "rms_norm_eps", 1e-6, &m->decoder.eps, err) ||
         config_flag(s, "tie_word_embeddings", false, &d->is_tied, err) ||
         config_amount(s, "attn_res_block_size", 0, &m->block, err) ||
         config_flag(s, "mla_use_output_gate", false, &a->is_gated, err) ||
@@ -248,18 +253,21 @@ static int read_text(struct kimi3 *m, const struct section *s, struct err *err)
                              "is not true: rotary attention is not supported");
     a->hidden = d->hidden;
     d->width = d->hidden * (1 + blocks_before(m, d->layers));
+    d->experts.in = m->latent;
+    d->experts.unit = situ_unit;
+    d->experts.ctx = &m->unit;
     config_ignore_common(s);
     config_ignore(s, unused);
     return 0;
 }
 
-static int read_config(struct kimi3 *m, struct err *err)
+static int read_config(struct decoder *d, struct err *err)
 {
     static const char *const unused[] = {
         "ignore_index", "media_placeholder_token_id", "quantization_config",
         "vision_config", NULL};
-    const struct section *root = config_root(m->decoder.config), *text;
-    struct decoder *d = &m->decoder;
+    const struct section *root = config_root(d->config), *text;
+    struct kimi3 *m = (struct kimi3 *)d;
 
     if (d->model.family != &kimi_k3_family)
         return read_text(m, root, err) ? -1 : config_finish(d->config, err);
@@ -303,22 +311,16 @@ static void part_mix(const struct kimi3 *m, struct mix *mix, struct part *p,
     part_param(p, &mix->proj, hidden, "%s.%s_proj.weight", at, name);
 }
 
-static void part_expert(struct part *p, struct expert *e, int64_t width,
-                        int64_t hidden, const char *prefix)
-{
-    part_dense(p, &e->gate, width, hidden, "%s.gate_proj.weight", prefix);
-    part_dense(p, &e->up, width, hidden, "%s.up_proj.weight", prefix);
-    part_dense(p, &e->down, hidden, width, "%s.down_proj.weight", prefix);
-}
-
-static void part_moe(const struct kimi3 *m, struct layer *l, struct part *p,
+static void part_moe(const struct decoder *d, struct layer *l, struct part *p,
                      const char *at)
 {
-    int64_t hidden = m->decoder.hidden;
+    const struct kimi3 *m = kimi3_of(d);
+    int64_t hidden = d->hidden, experts = d->experts.count;
     char in[96];
 
-    part_dense(p, &l->router, m->experts, hidden, "%s.mlp.gate.weight", at);
-    part_param(p, &l->bias, m->experts, "%s.mlp.e_score_correction_bias", at);
+    part_dense(p, &l->common.router, experts, hidden, "%s.mlp.gate.weight", at);
+    part_param(p, &l->common.bias, experts, "%s.mlp.e_score_correction_bias",
+               at);
     if (m->latent) {
         part_dense(p, &l->latent_down, m->latent, hidden,
                    "%s.mlp.routed_expert_down_proj.weight", at);
@@ -329,21 +331,18 @@ static void part_moe(const struct kimi3 *m, struct layer *l, struct part *p,
                        "%s.mlp.routed_expert_norm.weight", at);
     }
     snprintf(in, sizeof(in), "%s.mlp.shared_experts", at);
-    if (m->shared_width)
-        part_expert(p, &l->ffn, m->shared_width, hidden, in);
+    if (d->shared_width)
+        expert_part(&l->common.ffn, p, d->shared_width, hidden, in);
 }
 
-static void layer_part(const struct kimi3 *m, int64_t i, struct layer *l,
-                       struct part *p)
+static void layer_part(const struct decoder *d, int64_t i,
+                       struct decoder_weights *w, struct part *p,
+                       const char *at)
 {
-    int64_t hidden = m->decoder.hidden;
-    char at[64], in[96];
+    const struct kimi3 *m = kimi3_of(d);
+    struct layer *l = (struct layer *)w;
+    char in[96];
 
-    snprintf(at, sizeof(at), "model.layers.%lld", (long long)i);
-    part_clear(p);
-    part_param(p, &l->input_norm, hidden, "%s.input_layernorm.weight", at);
-    part_param(p, &l->post_norm, hidden, "%s.post_attention_layernorm.weight",
-               at);
     part_mix(m, &l->before_attention, p, at, "self_attention_res");
     part_mix(m, &l->before_ffn, p, at, "mlp_res");
     snprintf(in, sizeof(in), "%s.self_attn", at);
@@ -352,58 +351,17 @@ static void layer_part(const struct kimi3 *m, int64_t i, struct layer *l,
     else
         mla_part(&m->mla, &l->mla, p, in);
     snprintf(in, sizeof(in), "%s.mlp", at);
-    if (is_moe(m, i))
-        part_moe(m, l, p, at);
+    if (is_sparse(d, i))
+        part_moe(d, l, p, at);
     else
-        part_expert(p, &l->ffn, m->dense_width, hidden, in);
+        expert_part(&w->ffn, p, d->dense_width, d->hidden, in);
 }
 
-static struct act situ_unit(struct ops *o, const struct act *gate,
-                            const struct act *up, const void *ctx);
-
-static struct experts layer_experts(const struct kimi3 *m, int64_t i)
+static void end_part(struct decoder *d, struct part *p)
 {
-    struct experts e = {.weights = m->decoder.weights,
-                        .count = m->experts,
-                        .in = m->latent ? m->latent : m->decoder.hidden,
-                        .width = m->width,
-                        .unit = situ_unit,
-                        .ctx = &m->unit};
+    struct kimi3 *m = (struct kimi3 *)d;
 
-    snprintf(e.prefix, sizeof(e.prefix), "model.layers.%lld.mlp.experts",
-             (long long)i);
-    return e;
-}
-
-static void end_part(const struct kimi3 *m, struct mix *mix, struct param *norm,
-                     struct part *p)
-{
-    part_clear(p);
-    part_mix(m, mix, p, "model", "output_attn_res");
-    part_param(p, norm, m->decoder.hidden, "model.norm.weight");
-}
-
-static int expect_all(struct kimi3 *m, struct err *err)
-{
-    struct decoder *d = &m->decoder;
-    struct part p = PART_INIT;
-    struct layer layer;
-    struct param norm;
-    struct mix mix;
-    int ret;
-
-    end_part(m, &mix, &norm, &p);
-    ret = checkpoint_expect(d->weights, &p, err);
-    for (int64_t i = 0; i < d->layers && ret == 0; i++) {
-        struct experts e = layer_experts(m, i);
-
-        layer_part(m, i, &layer, &p);
-        ret = checkpoint_expect(d->weights, &p, err);
-        if (ret == 0 && is_moe(m, i))
-            ret = experts_expect(&e, err);
-    }
-    part_release(&p);
-    return ret ? -1 : decoder_expect(d, err);
+    part_mix(m, &m->last, p, "model", "output_attn_res");
 }
 
 /* ---- the residual (4) ---- */
@@ -445,11 +403,11 @@ static struct act mix(struct ops *o, const struct kimi3 *m, const struct act *x,
         return part_of(o, x, 0, hidden);
     struct act y = ops_new(o, x->rows, hidden, x->dtype);
     if (act_is_wide(x))
-        residual_mix_f64(act_d(&y), act_d(x), w->norm.d, w->proj.d, m->eps,
-                         blocks, hidden, x->cols, x->rows);
+        residual_mix_f64(act_d(&y), act_d(x), w->norm.d, w->proj.d,
+                         m->decoder.eps, blocks, hidden, x->cols, x->rows);
     else
-        residual_mix(act_f(&y), act_f(x), w->norm.f, w->proj.f, m->eps, blocks,
-                     hidden, x->cols, x->rows);
+        residual_mix(act_f(&y), act_f(x), w->norm.f, w->proj.f, m->decoder.eps,
+                     blocks, hidden, x->cols, x->rows);
     op_round(&y);
     return y;
 }
@@ -473,9 +431,9 @@ static struct act situ_unit(struct ops *o, const struct act *gate,
     return y;
 }
 
-static void score(const struct kimi3 *m, const struct act *x)
+static void score(const struct decoder *d, const struct act *x)
 {
-    if (!m->is_softmax) {
+    if (!kimi3_of(d)->is_softmax) {
         op_eager_sigmoid(x);
         return;
     }
@@ -489,173 +447,111 @@ static void score(const struct kimi3 *m, const struct act *x)
     }
 }
 
-/* Routing sees x itself, the experts its latent. */
-static int moe(struct decoder_pass *p, const struct layer *l, int64_t layer,
-               const struct act *x, struct act *y, struct err *err)
+/* Experts that see a latent of x: routing sees x itself. */
+static int latent_moe(struct decoder_pass *p, const struct layer *l,
+                      int64_t layer, const struct act *x, struct act *y,
+                      struct err *err)
 {
-    const struct kimi3 *m = kimi3_of(p->decoder);
+    const struct decoder *d = p->decoder;
+    const struct kimi3 *m = kimi3_of(d);
     struct ops *o = &p->ops;
-    struct experts experts = layer_experts(m, layer);
-    struct act wide = *x, z = *x;
+    struct experts experts = decoder_experts(d, layer);
+    struct routed routed;
 
-    wide.dtype = ops_dtype(o->precision, DTYPE_F32);
-    struct act scores = op_dense(o, &wide, &l->router, NULL);
-    if (decoder_tap(p, layer, "router", &scores, err))
+    if (decoder_route(p, &l->common, layer, x, &routed, err) ||
+        decoder_tap_routed(p, layer, &routed, err))
         return -1;
-    for (int64_t k = 0; k < p->count; k++) {
-        struct act rows = decoder_rows(p, &scores, k);
-
-        score(m, &rows);
-    }
-    struct routed routed = op_route(o, &scores, &l->bias, &m->routing);
-    if (decoder_tap_routed(p, layer, &routed, err))
-        return -1;
-    if (m->latent)
-        z = op_dense(o, x, &l->latent_down, NULL);
+    struct act z = op_dense(o, x, &l->latent_down, NULL);
     if (op_experts(o, &z, &routed, &experts, y, err))
         return -1;
-    if (m->latent && m->is_latent_normed)
-        *y = op_eager_rms_norm(o, y, &l->latent_norm, y->cols, m->eps);
-    if (m->latent)
-        *y = op_dense(o, y, &l->latent_up, NULL);
-    if (m->shared_width) {
-        struct act shared = decoder_unit(p, x, &l->ffn, &experts);
+    if (m->is_latent_normed)
+        *y = decoder_norm(p, y, &l->latent_norm);
+    *y = op_dense(o, y, &l->latent_up, NULL);
+    if (d->shared_width) {
+        struct act shared = decoder_unit(p, x, &l->common.ffn, &experts);
 
         *y = op_add(o, y, &shared);
     }
     return 0;
 }
 
-static int ffn(struct decoder_pass *p, const struct layer *l, int64_t layer,
-               const struct act *x, struct act *y, struct err *err)
+static int ffn(struct decoder_pass *p, const struct decoder_weights *w,
+               int64_t layer, const struct act *x, struct act *y,
+               struct err *err)
 {
-    const struct kimi3 *m = kimi3_of(p->decoder);
-    struct experts unit = {.unit = situ_unit, .ctx = &m->unit};
+    bool is_latent = kimi3_of(p->decoder)->latent != 0;
 
-    if (is_moe(m, layer))
-        return moe(p, l, layer, x, y, err);
-    *y = decoder_unit(p, x, &l->ffn, &unit);
-    return 0;
+    if (is_latent && is_sparse(p->decoder, layer))
+        return latent_moe(p, (const struct layer *)w, layer, x, y, err);
+    return decoder_ffn(p, w, layer, x, y, err);
 }
 
 /* ---- the layer ---- */
 
-static struct act attention(struct decoder_pass *p, const struct layer *l,
-                            int64_t layer, const struct sequence *s,
-                            const struct act *x)
+static struct act attention(struct decoder_pass *p,
+                            const struct decoder_weights *w, int64_t layer,
+                            const struct sequence *s, const struct act *x)
 {
     const struct kimi3 *m = kimi3_of(p->decoder);
+    const struct layer *l = (const struct layer *)w;
 
     if (m->is_kda[layer])
         return op_kda(&p->ops, &m->kda, &l->kda, x);
     return op_mla(&p->ops, &m->mla, &l->mla, x, s->positions, SDPA_MATH);
 }
 
-/* What attention makes of the mixed residual, [rows, hidden]. */
-static struct act mixer_of(struct decoder_pass *p, const struct layer *l,
-                           int64_t layer, const struct act *x)
+static int run_layer(struct decoder_pass *p, const struct decoder_weights *w,
+                     int64_t i, struct act *x, struct err *err)
 {
     const struct kimi3 *m = kimi3_of(p->decoder);
+    const struct layer *l = (const struct layer *)w;
     struct ops *o = &p->ops;
-    struct act mixer = ops_new(o, x->rows, m->decoder.hidden, x->dtype);
+    struct act h = mix(o, m, x, blocks_before(m, i), &l->before_attention), y;
 
-    for (int64_t k = 0; k < p->count; k++) {
-        size_t mark = ops_mark(o);
-        struct act rows = decoder_rows(p, x, k);
-        struct act to = decoder_rows(p, &mixer, k);
-        struct act h =
-            mix(o, m, &rows, blocks_before(m, layer), &l->before_attention);
-
-        h = op_eager_rms_norm(o, &h, &l->input_norm, h.cols, m->eps);
-        struct act y = attention(p, l, layer, &p->sequences[k], &h);
-        act_copy(&to, &y);
-        ops_release(o, mark);
-    }
-    return mixer;
-}
-
-static int run_layer(struct decoder_pass *p, int64_t i, struct act *x,
-                     struct err *err)
-{
-    const struct kimi3 *m = kimi3_of(p->decoder);
-    struct ops *o = &p->ops;
-    struct part part = PART_INIT;
-    struct layer l;
-    struct act f;
-
-    layer_part(m, i, &l, &part);
-    int ret =
-        checkpoint_load(p->decoder->weights, &part, CHECKPOINT_LAYER, err);
-    part_release(&part);
-    if (ret)
-        return -1;
-    struct act mixer = mixer_of(p, &l, i, x);
-    if (decoder_tap(p, i, "mixer", &mixer, err))
+    h = decoder_norm(p, &h, &w->input_norm);
+    if (decoder_mixer(p, w, i, &h, &y, err))
         return -1;
     struct act prefix = part_of(o, x, 0, m->decoder.hidden);
     if (starts_block(m, i)) { /* the entering prefix, not h */
         put_part(x, 1 + blocks_before(m, i), &prefix);
-        prefix = mixer;
+        prefix = y;
     } else {
-        prefix = op_add(o, &prefix, &mixer);
+        prefix = op_add(o, &prefix, &y);
     }
     put_part(x, 0, &prefix);
-    struct act h = mix(o, m, x, blocks_before(m, i + 1), &l.before_ffn);
-    h = op_eager_rms_norm(o, &h, &l.post_norm, h.cols, m->eps);
-    if (ffn(p, &l, i, &h, &f, err) || decoder_tap(p, i, "mlp", &f, err))
+    h = mix(o, m, x, blocks_before(m, i + 1), &l->before_ffn);
+    h = decoder_norm(p, &h, &w->post_norm);
+    if (decoder_mlp(p, w, i, &h, &y, err))
         return -1;
-    prefix = op_add(o, &prefix, &f);
+    prefix = op_add(o, &prefix, &y);
     put_part(x, 0, &prefix);
     return decoder_tap(p, i, "out", &prefix, err);
 }
 
-static int finish(struct decoder_pass *p, const struct act *x, struct act *out,
-                  struct err *err)
+static struct act gather(struct decoder_pass *p, const struct act *x)
 {
     const struct kimi3 *m = kimi3_of(p->decoder);
-    struct part part = PART_INIT;
-    struct param norm;
-    struct mix last;
 
-    end_part(m, &last, &norm, &part);
-    int ret =
-        checkpoint_load(p->decoder->weights, &part, CHECKPOINT_LAYER, err);
-    part_release(&part);
-    if (ret)
-        return -1;
-    struct act h =
-        mix(&p->ops, m, x, blocks_before(m, m->decoder.layers), &last);
-    *out = op_eager_rms_norm(&p->ops, &h, &norm, h.cols, m->eps);
-    return 0;
+    return mix(&p->ops, m, x, blocks_before(m, m->decoder.layers), &m->last);
 }
 
 static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
 {
     const struct kimi3 *m = kimi3_of(d);
-    struct experts e = layer_experts(m, 0);
-    int64_t unit =
-        m->shared_width > m->dense_width ? m->shared_width : m->dense_width;
     int64_t row = mla_row_values(&m->mla), kda = kda_row_values(&m->kda);
 
-    return (size_t)(rows * (10 * d->hidden + 3 * unit + 2 * m->latent) +
-                    longest * (2 * d->hidden + (row > kda ? row : kda)) +
-                    kda_state_values(&m->kda)) +
-           moe_values(&e, &m->routing, rows);
+    return (size_t)(rows * (6 * d->hidden + 2 * m->latent) +
+                    longest * (row > kda ? row : kda) +
+                    kda_state_values(&m->kda));
 }
 
+/* The residual's prefix alone is "out". */
 static size_t stages(const struct decoder *d, int64_t layer,
                      struct decoder_stage *out)
 {
-    const struct kimi3 *m = kimi3_of(d);
-    const struct decoder_stage router[] = {
-        {"router", m->experts, true}, DECODER_ROUTED_STAGES(m->routing.chosen)};
-    size_t n = 0;
+    size_t n = decoder_plain_stages(d, layer, out);
 
-    out[n++] = (struct decoder_stage){"mixer", d->hidden, false};
-    for (size_t k = 0; is_moe(m, layer) && k < 3; k++)
-        out[n++] = router[k];
-    out[n++] = (struct decoder_stage){"mlp", d->hidden, false};
-    out[n++] = (struct decoder_stage){"out", d->hidden, false};
+    out[n - 1].cols = d->hidden;
     return n;
 }
 
@@ -664,49 +560,27 @@ static void release(struct decoder *d)
     free(((struct kimi3 *)d)->is_kda);
 }
 
-static const struct decoder_hooks hooks = {.values = values,
-                                           .layer = run_layer,
-                                           .finish = finish,
-                                           .spread = spread,
-                                           .stages = stages,
-                                           .release = release};
-
-static struct model *open_as(const struct model_family *family,
-                             const char *pack, struct err *err)
-{
-    struct kimi3 *m = xcalloc(1, sizeof(*m));
-    struct decoder *d = &m->decoder;
-    char *path = path_join(pack, "config.json");
-
-    d->model.family = family;
-    d->hooks = &hooks;
-    d->config = config_open(path, err);
-    free(path);
-    if (d->config && read_config(m, err) == 0) {
-        m->names = (struct checkpoint_names){renames, ignored, d->layers};
-        d->weights = checkpoint_open(pack, &m->names, err);
-        if (d->weights && expect_all(m, err) == 0)
-            return &d->model;
-    }
-    decoder_close(&d->model);
-    return NULL;
-}
-
-/* Generation is not offered: what would be kept for it is not. */
-static struct model *open_k3(const char *pack, bool is_kept, struct err *err)
-{
-    (void)is_kept;
-    return open_as(&kimi_k3_family, pack, err);
-}
-
-static struct model *open_linear(const char *pack, bool is_kept,
-                                 struct err *err)
-{
-    (void)is_kept;
-    return open_as(&kimi_linear_family, pack, err);
-}
+static const struct decoder_hooks hooks = {
+    .size = sizeof(struct kimi3),
+    .weights_size = sizeof(struct layer),
+    .renames = renames,
+    .ignored = ignored,
+    .read = read_config,
+    .release = release,
+    .layer_part = layer_part,
+    .end_part = end_part,
+    .is_sparse = is_sparse,
+    .values = values,
+    .spread = spread,
+    .gather = gather,
+    .layer = run_layer,
+    .attention = attention,
+    .ffn = ffn,
+    .score = score,
+    .stages = stages,
+};
 
 const struct model_family kimi_k3_family =
-    DECODER_FAMILY_OF("kimi_k3", open_k3, SUMS_CHAIN128);
+    DECODER_FAMILY_OF("kimi_k3", &hooks, SUMS_CHAIN128);
 const struct model_family kimi_linear_family =
-    DECODER_FAMILY_OF("kimi_linear", open_linear, SUMS_CHAIN128);
+    DECODER_FAMILY_OF("kimi_linear", &hooks, SUMS_CHAIN128);

@@ -7,30 +7,22 @@
  */
 #include "models/minimax_m2.h"
 
-#include "base/mem.h"
-#include "base/path.h"
 #include "models/decoder.h"
 #include "models/eager_ops.h"
-#include "models/moe.h"
 #include "models/rotary.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct minimax {
     struct decoder decoder;
-    int64_t heads, kv_heads, head_dim, width, experts;
-    double eps;
+    int64_t heads, kv_heads, head_dim;
     struct rotary rotary;
-    struct routing routing;
-    struct checkpoint_names names;
 };
 
 struct layer {
-    struct param input_norm, post_norm, q_norm, k_norm, bias;
-    struct dense_weight q, k, v, o, router;
+    struct decoder_weights common;
+    struct param q_norm, k_norm;
+    struct dense_weight q, k, v, o;
 };
 
 static const struct minimax *minimax_of(const struct decoder *d)
@@ -60,7 +52,7 @@ static int read_rotary(struct minimax *m, const struct section *s,
     return 0;
 }
 
-static int read_config(struct minimax *m, struct err *err)
+static int read_config(struct decoder *d, struct err *err)
 {
     static const char *const unused[] = {"attn_type_list",
                                          "layernorm_attention_alpha",
@@ -83,20 +75,22 @@ static int read_config(struct minimax *m, struct err *err)
                                          "sliding_window",
                                          "use_mtp",
                                          NULL};
-    struct decoder *d = &m->decoder;
+    struct minimax *m = (struct minimax *)d;
     const struct section *s = config_root(d->config);
 
     if (config_count(s, "vocab_size", 200064, &d->vocab, err) ||
         config_count(s, "hidden_size", 3072, &d->hidden, err) ||
-        config_count(s, "intermediate_size", 1536, &m->width, err) ||
+        config_count(s, "intermediate_size", 1536, &m->decoder.experts.width,
+                     err) ||
         config_count(s, "num_hidden_layers", 62, &d->layers, err) ||
         config_count(s, "num_attention_heads", 48, &m->heads, err) ||
         config_count(s, "num_key_value_heads", 8, &m->kv_heads, err) ||
         config_count(s, "head_dim", 128, &m->head_dim, err) ||
-        config_real(s, "rms_norm_eps", 1e-6, &m->eps, err) ||
-        config_count(s, "num_experts_per_tok", 8, &m->routing.chosen, err) ||
-        config_count(s, "num_local_experts|num_experts", 256, &m->experts,
+        config_real(s, "rms_norm_eps", 1e-6, &m->decoder.eps, err) ||
+        config_count(s, "num_experts_per_tok", 8, &m->decoder.routing.chosen,
                      err) ||
+        config_count(s, "num_local_experts|num_experts", 256,
+                     &m->decoder.experts.count, err) ||
         config_flag(s, "tie_word_embeddings", false, &d->is_tied, err) ||
         config_expect_text(s, "hidden_act", "silu", err) ||
         config_expect_text(s, "scoring_func", "sigmoid", err) ||
@@ -107,7 +101,7 @@ static int read_config(struct minimax *m, struct err *err)
     if (m->heads % m->kv_heads)
         return config_refuse(s, "num_key_value_heads", err,
                              "does not divide the heads");
-    if (m->routing.chosen > m->experts)
+    if (m->decoder.routing.chosen > m->decoder.experts.count)
         return config_refuse(s, "num_experts_per_tok", err,
                              "is more than the experts");
     if (config_has(s, "shared_intermediate_size")) {
@@ -119,10 +113,10 @@ static int read_config(struct minimax *m, struct err *err)
     }
     config_ignore_common(s);
     config_ignore(s, unused);
-    d->width = d->hidden;
-    m->routing.groups = m->routing.groups_kept = 1;
-    m->routing.is_normalised = true;
-    m->routing.scale = 1;
+    d->router = ROUTER_F32_SCORES;
+    m->decoder.routing.groups = m->decoder.routing.groups_kept = 1;
+    m->decoder.routing.is_normalised = true;
+    m->decoder.routing.scale = 1;
     return config_finish(d->config, err);
 }
 
@@ -139,76 +133,34 @@ static const struct rename renames[] = {
 };
 static const char *const ignored[] = {"mtp.*", "*.mtp.*", NULL};
 
-static void layer_part(const struct minimax *m, int64_t i, struct layer *l,
-                       struct part *p)
+static void layer_part(const struct decoder *d, int64_t i,
+                       struct decoder_weights *w, struct part *p,
+                       const char *at)
 {
-    int64_t hidden = m->decoder.hidden;
+    const struct minimax *m = minimax_of(d);
+    struct layer *l = (struct layer *)w;
+    int64_t hidden = d->hidden, experts = d->experts.count;
     int64_t queries = m->heads * m->head_dim, keys = m->kv_heads * m->head_dim;
-    char at[64];
 
-    snprintf(at, sizeof(at), "model.layers.%lld", (long long)i);
-    part_clear(p);
-    part_param(p, &l->input_norm, hidden, "%s.input_layernorm.weight", at);
-    part_param(p, &l->post_norm, hidden, "%s.post_attention_layernorm.weight",
-               at);
+    (void)i;
     part_dense(p, &l->q, queries, hidden, "%s.self_attn.q_proj.weight", at);
     part_dense(p, &l->k, keys, hidden, "%s.self_attn.k_proj.weight", at);
     part_dense(p, &l->v, keys, hidden, "%s.self_attn.v_proj.weight", at);
     part_dense(p, &l->o, hidden, queries, "%s.self_attn.o_proj.weight", at);
     part_param(p, &l->q_norm, queries, "%s.self_attn.q_norm.weight", at);
     part_param(p, &l->k_norm, keys, "%s.self_attn.k_norm.weight", at);
-    part_dense(p, &l->router, m->experts, hidden, "%s.mlp.gate.weight", at);
-    part_param(p, &l->bias, m->experts, "%s.mlp.e_score_correction_bias", at);
-}
-
-static struct experts layer_experts(const struct minimax *m, int64_t i)
-{
-    struct experts e = {.weights = m->decoder.weights,
-                        .count = m->experts,
-                        .in = m->decoder.hidden,
-                        .width = m->width,
-                        .unit = expert_swiglu};
-
-    snprintf(e.prefix, sizeof(e.prefix), "model.layers.%lld.mlp.experts",
-             (long long)i);
-    return e;
-}
-
-static void norm_part(const struct minimax *m, struct param *norm,
-                      struct part *p)
-{
-    part_clear(p);
-    part_param(p, norm, m->decoder.hidden, "model.norm.weight");
-}
-
-static int expect_all(struct minimax *m, struct err *err)
-{
-    struct decoder *d = &m->decoder;
-    struct part p = PART_INIT;
-    struct layer layer;
-    struct param norm;
-    int ret;
-
-    norm_part(m, &norm, &p);
-    ret = checkpoint_expect(d->weights, &p, err);
-    for (int64_t i = 0; i < d->layers && ret == 0; i++) {
-        struct experts e = layer_experts(m, i);
-
-        layer_part(m, i, &layer, &p);
-        ret = checkpoint_expect(d->weights, &p, err);
-        if (ret == 0)
-            ret = experts_expect(&e, err);
-    }
-    part_release(&p);
-    return ret ? -1 : decoder_expect(d, err);
+    part_dense(p, &w->router, experts, hidden, "%s.mlp.gate.weight", at);
+    part_param(p, &w->bias, experts, "%s.mlp.e_score_correction_bias", at);
 }
 
 /* ---- attention (4) ---- */
 
-static struct act attention(struct decoder_pass *p, const struct layer *l,
+static struct act attention(struct decoder_pass *p,
+                            const struct decoder_weights *w, int64_t layer,
                             const struct sequence *s, const struct act *x)
 {
     const struct minimax *m = minimax_of(p->decoder);
+    const struct layer *l = (const struct layer *)w;
     struct ops *o = &p->ops;
     struct rotary_shape turned = {.pairs = ROTARY_HALVES,
                                   .heads = m->heads,
@@ -221,14 +173,15 @@ static struct act attention(struct decoder_pass *p, const struct layer *l,
                        .key_dim = m->head_dim,
                        .value_dim = m->head_dim,
                        .scale = 1 / sqrt((double)m->head_dim)};
+    (void)layer;
     struct rotary_tables tables =
         rotary_tables(o, &m->rotary, s->positions, s->rows);
     struct act q = op_dense(o, x, &l->q, NULL);
     struct act k = op_dense(o, x, &l->k, NULL);
     struct act v = op_dense(o, x, &l->v, NULL);
 
-    q = op_eager_rms_norm(o, &q, &l->q_norm, q.cols, m->eps);
-    k = op_eager_rms_norm(o, &k, &l->k_norm, k.cols, m->eps);
+    q = op_eager_rms_norm(o, &q, &l->q_norm, q.cols, m->decoder.eps);
+    k = op_eager_rms_norm(o, &k, &l->k_norm, k.cols, m->decoder.eps);
     op_rotary(&q, &tables, &turned);
     turned.heads = m->kv_heads;
     op_rotary(&k, &tables, &turned);
@@ -236,133 +189,28 @@ static struct act attention(struct decoder_pass *p, const struct layer *l,
     return op_dense(o, &seen, &l->o, NULL);
 }
 
-/* ---- experts (5) ---- */
-
-static int moe(struct decoder_pass *p, const struct layer *l, int64_t layer,
-               const struct act *x, struct act *y, struct err *err)
-{
-    const struct minimax *m = minimax_of(p->decoder);
-    struct ops *o = &p->ops;
-    struct experts experts = layer_experts(m, layer);
-    struct act scores = op_dense(o, x, &l->router, NULL);
-
-    if (decoder_tap(p, layer, "router", &scores, err))
-        return -1;
-    scores.dtype = ops_dtype(o->precision, DTYPE_F32);
-    for (int64_t k = 0; k < p->count; k++) { /* one call of upstream's each */
-        struct act rows = decoder_rows(p, &scores, k);
-
-        op_eager_sigmoid(&rows);
-    }
-    struct routed routed = op_route(o, &scores, &l->bias, &m->routing);
-    return decoder_tap_routed(p, layer, &routed, err) ||
-                   op_experts(o, x, &routed, &experts, y, err)
-               ? -1
-               : 0;
-}
-
-/* ---- the layer ---- */
-
-static int run_layer(struct decoder_pass *p, int64_t i, struct act *x,
-                     struct err *err)
-{
-    const struct minimax *m = minimax_of(p->decoder);
-    struct ops *o = &p->ops;
-    struct part part = PART_INIT;
-    struct layer l;
-
-    layer_part(m, i, &l, &part);
-    int ret =
-        checkpoint_load(p->decoder->weights, &part, CHECKPOINT_LAYER, err);
-    part_release(&part);
-    if (ret)
-        return -1;
-    struct act mixer = ops_new(o, x->rows, x->cols, x->dtype), f;
-    for (int64_t k = 0; k < p->count; k++) {
-        size_t mark = ops_mark(o);
-        struct act rows = decoder_rows(p, x, k);
-        struct act to = decoder_rows(p, &mixer, k);
-        struct act normed =
-            op_eager_rms_norm(o, &rows, &l.input_norm, x->cols, m->eps);
-        struct act y = attention(p, &l, &p->sequences[k], &normed);
-
-        act_copy(&to, &y);
-        ops_release(o, mark);
-    }
-    if (decoder_tap(p, i, "mixer", &mixer, err))
-        return -1;
-    struct act h = op_add(o, x, &mixer);
-    struct act normed = op_eager_rms_norm(o, &h, &l.post_norm, x->cols, m->eps);
-    if (moe(p, &l, i, &normed, &f, err) || decoder_tap(p, i, "mlp", &f, err))
-        return -1;
-    struct act out = op_add(o, &h, &f);
-    act_copy(x, &out);
-    return decoder_tap(p, i, "out", x, err);
-}
-
-static int finish(struct decoder_pass *p, const struct act *x, struct act *out,
-                  struct err *err)
-{
-    const struct minimax *m = minimax_of(p->decoder);
-    struct part part = PART_INIT;
-    struct param norm;
-
-    norm_part(m, &norm, &part);
-    return decoder_final_norm(p, x, &part, &norm, m->eps, out, err);
-}
+/* ---- the family ---- */
 
 static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
 {
     const struct minimax *m = minimax_of(d);
-    struct experts e = layer_experts(m, 0);
     int64_t queries = m->heads * m->head_dim, keys = m->kv_heads * m->head_dim;
-    int64_t attention_row =
-        2 * d->hidden + 3 * queries + 3 * keys + 2 * m->head_dim;
 
-    return (size_t)(rows * 5 * d->hidden + longest * attention_row) +
-           moe_values(&e, &m->routing, rows);
-}
-
-static size_t stages(const struct decoder *d, int64_t layer,
-                     struct decoder_stage *out)
-{
-    const struct minimax *m = minimax_of(d);
-    const struct decoder_stage all[] = {
-        {"mixer", d->hidden, false},
-        {"router", m->experts, false},
-        DECODER_ROUTED_STAGES(m->routing.chosen),
-        {"mlp", d->hidden, false},
-        {"out", d->hidden, false},
-    };
-
-    (void)layer;
-    memcpy(out, all, sizeof(all));
-    return sizeof(all) / sizeof(all[0]);
+    (void)rows;
+    return (size_t)(longest *
+                    (d->hidden + 3 * queries + 3 * keys + 2 * m->head_dim));
 }
 
 static const struct decoder_hooks hooks = {
-    .values = values, .layer = run_layer, .finish = finish, .stages = stages};
-
-static struct model *open_pack(const char *pack, bool is_kept, struct err *err)
-{
-    struct minimax *m = xcalloc(1, sizeof(*m));
-    struct decoder *d = &m->decoder;
-    char *path = path_join(pack, "config.json");
-
-    (void)is_kept; /* generation is not offered */
-    d->model.family = &minimax_m2_family;
-    d->hooks = &hooks;
-    d->config = config_open(path, err);
-    free(path);
-    if (d->config && read_config(m, err) == 0) {
-        m->names = (struct checkpoint_names){renames, ignored, d->layers};
-        d->weights = checkpoint_open(pack, &m->names, err);
-        if (d->weights && expect_all(m, err) == 0)
-            return &d->model;
-    }
-    decoder_close(&d->model);
-    return NULL;
-}
+    .size = sizeof(struct minimax),
+    .weights_size = sizeof(struct layer),
+    .renames = renames,
+    .ignored = ignored,
+    .read = read_config,
+    .layer_part = layer_part,
+    .values = values,
+    .attention = attention,
+};
 
 const struct model_family minimax_m2_family =
-    DECODER_FAMILY("minimax_m2", open_pack);
+    DECODER_FAMILY("minimax_m2", &hooks);

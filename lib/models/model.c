@@ -15,12 +15,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* clang-format off */
 static const struct model_family *const families[] = {
-    &bonsai_family,      &minimax_m2_family,     &kimi_k25_family,
-    &kimi_k2_family,     &deepseek_v3_family,    &kimi_k3_family,
-    &kimi_linear_family, &llama_family,          &qwen3_family,
-    &glm5_next_family,   &glm5_next_text_family, &deepseek_v4_family,
+    &bonsai_family,
+    &minimax_m2_family,
+    &kimi_k25_family,
+    &kimi_k2_family,
+    &deepseek_v3_family,
+    &kimi_k3_family,
+    &kimi_linear_family,
+    &llama_family,
+    &qwen3_family,
+    &glm5_next_family,
+    &glm5_next_text_family,
+    &deepseek_v4_family,
 };
+/* clang-format on */
 
 int64_t regime_call_rows(const struct regime *regime, const struct sequence *s,
                          int64_t row)
@@ -63,7 +73,7 @@ struct model *model_open(const char *pack, bool is_kept, struct err *err)
     free(path);
     if (!family)
         return NULL;
-    struct model *m = family->open(pack, is_kept, err);
+    struct model *m = family->open(family, pack, is_kept, err);
     BUG_ON(m && m->family != family);
     return m;
 }

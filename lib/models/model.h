@@ -86,12 +86,16 @@ struct forward_options {
 };
 
 struct model;
+struct model_family;
+struct decoder_hooks;
 
 /* What a family fills in. */
 struct model_family {
     const char *model_type;
     bool is_text_only; /* takes no images; one position a token */
-    struct model *(*open)(const char *pack, bool is_kept, struct err *err);
+    const struct decoder_hooks *decoder; /* of those of models/decoder.h */
+    struct model *(*open)(const struct model_family *family, const char *pack,
+                          bool is_kept, struct err *err);
     void (*close)(struct model *m);
     int64_t (*vocab)(const struct model *m);
     bool (*is_stop)(const struct model *m, int64_t token);

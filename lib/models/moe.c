@@ -201,6 +201,14 @@ struct routed op_route_given(struct ops *o, const struct act *scores,
 
 /* ---- experts in a checkpoint ---- */
 
+void expert_part(struct expert *e, struct part *p, int64_t width, int64_t in,
+                 const char *prefix)
+{
+    part_dense(p, &e->gate, width, in, "%s.gate_proj.weight", prefix);
+    part_dense(p, &e->up, width, in, "%s.up_proj.weight", prefix);
+    part_dense(p, &e->down, in, width, "%s.down_proj.weight", prefix);
+}
+
 static void want_expert(const struct experts *e, int64_t i, struct part *p,
                         struct expert *out)
 {

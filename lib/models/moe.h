@@ -55,6 +55,11 @@ struct expert {
 
 /* ---- their weights in a checkpoint ---- */
 
+/* Adds PREFIX.gate_proj.weight, .up_proj.weight [width, in] and
+ * .down_proj.weight [in, width]. */
+void expert_part(struct expert *e, struct part *p, int64_t width, int64_t in,
+                 const char *prefix);
+
 /*
  * Canonical spellings under `prefix` ("model.layers.3.mlp.experts"), whichever
  * of them is there:

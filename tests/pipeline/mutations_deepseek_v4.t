@@ -6,21 +6,21 @@ BF16=parity.json
 [ -d "$A" ] || skip_all "no deepseek-v4-a"
 . tests/support/mutations.sh
 D=lib/models/deepseek_v4.c O=lib/models/compressed_ops.c H=lib/models/hyper.c
-K=lib/kernels/compressed.c
+K=lib/kernels/compressed.c C=lib/models/decoder_layer.c L=lib/models/hyper_layer.c
 
-planted $D "another norm's weight" 's/&site.input, &l->post_norm/\&site.input, \&l->input_norm/'
+planted $L "another norm's weight" 's/&w->post_norm/\&w->input_norm/'
 planted $D "heads not normed" 's/^    op_head_norm(.*/    (void)0;/'
 planted $D "theta of the windows in every layer" \
     's/kind == SLIDING ? &m->main : &m->compress/\&m->main/'
 planted $D "values left rotated" 's/^    op_turn(&seen, .*/    (void)0;/'
-planted $D "router's bias left out of the choice" \
-    's/op_route(o, &scores, &l->bias/op_route(o, \&scores, NULL/'
+planted $C "router's bias left out of the choice" \
+    's/op_route(&p->ops, &scores, &w->bias/op_route(\&p->ops, \&scores, NULL/'
 planted $D "routed experts not scaled" 's/^    r->eps = 1e-20;/&r->scale = 1;/'
-planted $D "no shared expert" 's/\*y = op_add(o, &sum, &shared)/*y = sum; (void)shared/'
+planted $C "no shared expert" 's/^        \*y = op_add(&p->ops, y, &shared)/(void)shared/'
 planted $D "two experts of one layer exchanged" \
     's/^    {NULL, NULL},/{".1.mlp.experts.0.", ".1.mlp.experts.x."}, {".1.mlp.experts.1.", ".1.mlp.experts.0."}, {".1.mlp.experts.x.", ".1.mlp.experts.1."}, &/'
 planted $D "experts of hashed layers chosen by score" \
-    's/m->is_hash\[layer\]$/false/; s/&l->bias, &m->routing/m->is_hash[layer] ? NULL : \&l->bias, \&m->routing/'
+    's/route_by_id(p, l, &scores)/op_route(\&p->ops, \&scores, NULL, \&p->decoder->routing)/; s/^static struct routed route_by_id/__attribute__((unused)) &/'
 planted $K "a window off by one" 's/row - how->window + 1/row - how->window + 2/'
 planted $K "entries seen a token early" 's/(t + 1) \/ rate/(t + 2) \/ rate/'
 planted $K "sinks dropped" \

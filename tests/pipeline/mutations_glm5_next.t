@@ -6,16 +6,16 @@ BF16=parity.json
 [ -d "$A" ] || skip_all "no glm-5-next-a"
 . tests/support/mutations.sh
 G=lib/models/glm5_next.c I=lib/models/pool_indexer.c D=lib/models/kda.c
+C=lib/models/decoder_layer.c L=lib/models/hyper_layer.c
 
-planted $G "attention's result not mixed in" \
-    's/op_hyper_mix(&m->hyper, &site, &mixer, x);/(void)mixer;/'
+planted $L "attention's result not mixed in" \
+    '0,/op_hyper_mix(h, &site, &y, x);/s//(void)h;/'
 planted $G "every key seen" 's/&heads, visible,/\&heads, (visible ? NULL : visible),/'
 planted $G "the latents' norms with another eps" \
-    's/a->latent_eps = m->eps;/a->latent_eps = 1e-3;/'
-planted $G "the bias left out of the choice" \
-    's/op_route(o, &scores, &l->bias/op_route(o, \&scores, NULL/'
-planted $G "no shared expert" \
-    's/\*y = op_add(o, &routed_sum, &shared);/*y = shared; *y = routed_sum;/'
+    's/a->latent_eps = m->decoder.eps;/a->latent_eps = 1e-3;/'
+planted $C "the bias left out of the choice" \
+    's/op_route(&p->ops, &scores, &w->bias/op_route(\&p->ops, \&scores, NULL/'
+planted $C "no shared expert" 's/^        \*y = op_add(&p->ops, y, &shared)/(void)shared/'
 planted $I "pools chosen: one fewer" 's/p->chosen = tokens \/ p->size;/p->chosen = tokens \/ p->size - 1;/'
 planted $I "no norm of the indexer's keys" 's/k = normed(o, &w->k_norm, &k);/(void)normed;/'
 planted $D "queries not scaled" 's/1 \/ sqrt((double)m->dim)/1/'

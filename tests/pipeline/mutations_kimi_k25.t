@@ -6,23 +6,22 @@ BF16=parity.json
 [ -d "$A" ] || skip_all "no kimi-k2.5-a"
 . tests/support/mutations.sh
 K=lib/models/kimi_k25.c M=lib/models/mla.c
+C=lib/models/decoder_layer.c
 
-planted $K "another norm's weight" \
-    's/&l.post_norm, x->cols/\&l.input_norm, x->cols/'
+planted $C "another norm's weight" 's/&h, &w->post_norm/\&h, \&w->input_norm/'
 planted $K "rotary pairs a half apart" \
     's/is_adjacent ? ROTARY_ADJACENT : ROTARY_HALVES/ROTARY_HALVES/'
 planted $K "theta 10000" 's/^    r->dims = m->mla.rope;/&r->theta = 10000;/'
 planted $K "no interpolation" 's/^    r->dims = m->mla.rope;/&r->type = ROTARY_DEFAULT;/'
 planted $K "mscale left out of the scale" 's/m->mla.scale \*= g \* g;/(void)g;/'
-planted $K "the bias left out of the choice" \
-    's/op_route(o, &scores, &l->bias/op_route(o, \&scores, NULL/'
-planted $K "routed experts not scaled" 's/^    m->shared_width = shared/r->scale = 1;&/'
-planted $K "no shared expert" \
-    's/\*y = op_add(o, &routed_sum, &shared)/*y = routed_sum; (void)shared/'
+planted $C "the bias left out of the choice" \
+    's/op_route(&p->ops, &scores, &w->bias/op_route(\&p->ops, \&scores, NULL/'
+planted $K "routed experts not scaled" 's/^    m->decoder.shared_width = shared/r->scale = 1;&/'
+planted $C "no shared expert" 's/^        \*y = op_add(&p->ops, y, &shared)/(void)shared/'
 planted $K "two experts of one layer exchanged" \
     's/^    {NULL, NULL},/{".1.mlp.experts.0.", ".1.mlp.experts.x."}, {".1.mlp.experts.1.", ".1.mlp.experts.0."}, {".1.mlp.experts.x.", ".1.mlp.experts.1."}, &/'
 planted $K "router in bf16" \
-    's/^    p->is_kept = true;/(void)0;/; s/wide.dtype = ops_dtype(o->precision, DTYPE_F32);/(void)0;/' bf16
+    's/^    p->is_kept = true;/(void)0;/; s/^    a->hidden = d->hidden;/&d->router = ROUTER_ROUNDED;/' bf16
 planted $M "latent keys not normed" 's/^    c = op_eager_rms_norm(.*/    (void)0;/'
 # latents of variance near one
 planted $M "the latents' eps 1e-4" 's/m->latent_eps = 1e-6/m->latent_eps = 1e-4/' bf16

@@ -6,19 +6,20 @@ BF16=parity-ledger.json
 [ -d "$A" ] || skip_all "no kimi-k3-a"
 . tests/support/mutations.sh
 K=lib/models/kimi_k3.c D=lib/models/kda.c M=lib/models/mla.c
+C=lib/models/decoder_layer.c
 
 planted $K "no mix before the final norm" \
-    's/blocks_before(m, m->decoder.layers), &last/0, \&last/'
+    's/blocks_before(m, m->decoder.layers), &m->last/0, \&m->last/'
 planted $K "the mixer joins the blocks, not the prefix" \
-    's/put_part(x, 1 + blocks_before(m, i), &prefix)/put_part(x, 1 + blocks_before(m, i), \&mixer)/'
+    's/put_part(x, 1 + blocks_before(m, i), &prefix)/put_part(x, 1 + blocks_before(m, i), \&y)/'
 planted $K "the new block unseen by the ffn" \
-    's/blocks_before(m, i + 1), &l.before_ffn/blocks_before(m, i), \&l.before_ffn/'
-planted $K "the prefix goes on past a block" 's/prefix = mixer;/prefix = op_add(o, \&prefix, \&mixer);/'
+    's/blocks_before(m, i + 1), &l->before_ffn/blocks_before(m, i), \&l->before_ffn/'
+planted $K "the prefix goes on past a block" 's/prefix = y;/prefix = op_add(o, \&prefix, \&y);/'
 planted $K "the unit's linear part left alone" 's/u->beta, u->linear,/u->beta, 0,/'
 planted $K "no norm of the latent sum" \
-    's/if (m->latent && m->is_latent_normed)/if (0)/'
-planted $K "the bias left out of the choice" \
-    's/op_route(o, &scores, &l->bias/op_route(o, \&scores, NULL/'
+    's/^        \*y = decoder_norm/        if (0) &/'
+planted $C "the bias left out of the choice" \
+    's/op_route(&p->ops, &scores, &w->bias/op_route(\&p->ops, \&scores, NULL/'
 planted $M "no sigmoid in attention's gate" 's/op_eager_sigmoid(&gate);/(void)0;/'
 planted $D "queries not scaled" 's/1 \/ sqrt((double)m->dim)/1/'
 planted $D "decay from a softplus" 's/m->bound, *$/(double)NAN,/; s/m->bound,/(double)NAN,/'
