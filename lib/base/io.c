@@ -2,6 +2,7 @@
 #include "base/io.h"
 
 #include "base/mem.h"
+#include "base/mount.h"
 #include "base/path.h"
 
 #include <dirent.h>
@@ -14,13 +15,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static int open_path(const char *path, struct err *err)
+{
+    enum mount_kind kind = mount_look(path);
+
+    if (kind == MOUNT_FILE)
+        return mount_open(path, err);
+    int fd = kind == MOUNT_NOTHING
+                 ? -1
+                 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (kind == MOUNT_NOTHING)
+        errno = ENOENT;
+    return fd < 0 ? err_sys(err, "%s", path) : fd;
+}
+
 int io_open(const char *path, int64_t *size, struct err *err)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = open_path(path, err);
 
     if (fd < 0)
-        return err_sys(err, "%s", path);
+        return -1;
     if (fstat(fd, &st)) {
         err_sys(err, "%s", path);
     } else if (!S_ISREG(st.st_mode)) {
@@ -178,16 +193,19 @@ int io_make_dirs(const char *path, struct err *err)
 
 bool io_exists(const char *path)
 {
+    enum mount_kind kind = mount_look(path);
     struct stat st;
 
-    return lstat(path, &st) == 0;
+    return kind == MOUNT_NONE ? lstat(path, &st) == 0 : kind != MOUNT_NOTHING;
 }
 
 bool io_is_dir(const char *path)
 {
+    enum mount_kind kind = mount_look(path);
     struct stat st;
 
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    return kind == MOUNT_NONE ? stat(path, &st) == 0 && S_ISDIR(st.st_mode)
+                              : kind == MOUNT_FOLDER;
 }
 
 bool io_is_same(const char *a, const char *b)
@@ -205,6 +223,10 @@ static int by_bytes(const void *a, const void *b)
 
 int io_list(const char *path, struct io_list *out, struct err *err)
 {
+    if (mount_look(path) == MOUNT_FOLDER) {
+        mount_list(path, out);
+        return 0;
+    }
     DIR *dir = opendir(path);
     size_t cap = 0;
 

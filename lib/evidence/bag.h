@@ -1,6 +1,7 @@
 #ifndef EVIDENCE_BAG_H
 #define EVIDENCE_BAG_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "hash/hash.h"
 #include "json/json.h"
@@ -63,9 +64,33 @@ void bag_check_folded(const struct bag_files *files, json_t *faults);
 int bag_check(const char *dir, struct bag_files *files, json_t *faults,
               struct err *err);
 
-/* The same of a folder that the caller has just unpacked himself: payload files
- * in `known` were hashed on the way and are not read again. */
-int bag_check_unpacked(const char *dir, const struct bag_files *known,
-                       struct bag_files *files, json_t *faults,
-                       struct err *err);
+/*
+ * A bag that was read already, from wherever it lies.  A tag file that could
+ * not be read has no text.  bag_judge() does what is left of bag_check() then:
+ * the declaration, both manifests against what was found, the Payload-Oxum.
+ */
+enum bag_tag {
+    BAG_DECLARATION,
+    BAG_INFO,
+    BAG_MANIFEST,
+    BAG_TAG_MANIFEST,
+    BAG_TAGS
+};
+extern const char *const bag_tag_names[BAG_TAGS];
+
+struct bag {
+    struct bag_files payload; /* as found, hashed; sorted */
+    struct bag_files tags;    /* what lies beside data/; sorted */
+    struct buf text[BAG_TAGS];
+};
+
+#define BAG_INIT                                   \
+    {                                              \
+        BAG_FILES_INIT, BAG_FILES_INIT,            \
+        {                                          \
+            BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT \
+        }                                          \
+    }
+void bag_release(struct bag *bag);
+void bag_judge(const struct bag *bag, json_t *faults);
 #endif

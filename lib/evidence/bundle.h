@@ -33,6 +33,9 @@ int bundle_write(const char *run, const char *out, char sha256[HASH_SHA256_HEX],
  * the top folder itself is "".  -1 ends the reading.  Any may be NULL. */
 struct bundle_visitor {
     void *context;
+    /* the manifest, before the first entry that it lists */
+    int (*listed)(void *context, const struct bag_files *files,
+                  struct err *err);
     int (*begin)(void *context, const char *path, bool is_dir, int64_t size,
                  struct err *err);
     int (*data)(void *context, const void *data, size_t len, struct err *err);
@@ -40,24 +43,23 @@ struct bundle_visitor {
 };
 
 struct bundle {
-    char *name;             /* the top folder */
-    struct bag_files files; /* the payload as found, hashed */
-    struct bag_files tags;  /* the other files, in the bundle's order */
-    char *first_other;      /* a payload file that is not as the manifest says;
-                               NULL: all are */
+    char *name;        /* the top folder */
+    struct bag bag;    /* as found, hashed: for bag_judge() */
+    char *first_other; /* a payload file that is not as the manifest says;
+                          NULL: all are */
     char sha256[HASH_SHA256_HEX];
     int64_t size; /* of the tar */
 };
 void bundle_release(struct bundle *b);
 
 /*
- * Reads a bundle from end to end in one pass.  Refused (ERR_INPUT): whatever
- * tar.h refuses; a name that may not stand in evidence; an entry in another
- * place than the one above, which covers a second entry of a name, a second top
- * folder, an entry in no manifest and a manifest line without entry; other
- * bytes of tar than bundle_write() would put; more bytes than `limit`, 0 for
- * the Payload-Oxum and 64 MiB.  Digests that differ are no refusal: see
- * first_other.
+ * Reads a bundle from end to end in one pass; nothing of the payload is kept.
+ * Refused (ERR_INPUT): whatever tar.h refuses; a name that may not stand in
+ * evidence; an entry in another place than the one above, which covers a second
+ * entry of a name, a second top folder, an entry in no manifest and a manifest
+ * line without entry; other bytes of tar than bundle_write() would put; more
+ * bytes than `limit`, 0 for the Payload-Oxum and 64 MiB.  Digests that differ
+ * are no refusal: see first_other.
  */
 int bundle_read(const char *path, int64_t limit,
                 const struct bundle_visitor *visitor, struct bundle *out,
@@ -73,7 +75,8 @@ int bundle_extract(const char *path, const char *dir, struct bundle *out,
                    struct err *err);
 
 /* The same without the first reading and without judging digests: for an
- * auditor, into a folder of his own that is there and empty. */
+ * auditor who runs programs on the files, into a folder of his own that is
+ * there and empty. */
 int bundle_spill(const char *path, const char *dir, struct bundle *out,
                  struct err *err);
 #endif

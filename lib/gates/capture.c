@@ -314,7 +314,9 @@ static int add_path(struct capture_set *set, const struct capture_paths *from,
     struct stat st;
     int ret = 0;
 
-    if (stat(path, &st)) {
+    if (io_is_dir(path)) {
+        ret = add_folder(set, path, role, from, layer, kind, err);
+    } else if (stat(path, &st)) {
         struct err why = ERR_INIT;
 
         err_sys(&why, "%s", path);
@@ -327,8 +329,6 @@ static int add_path(struct capture_set *set, const struct capture_paths *from,
             *err = why;
             ret = -1;
         }
-    } else if (S_ISDIR(st.st_mode)) {
-        ret = add_folder(set, path, role, from, layer, kind, err);
     } else {
         char *name = single_name(path);
         struct one_case *c = set->count ? &set->cases[0] : add_case(set, name);

@@ -31,8 +31,8 @@ struct planned {
     const struct test_case *of_file; /* NULL without a cases file */
 };
 
-struct run {
-    const struct compare_request *request;
+struct compare {
+    struct compare_request request;
     struct gates gates;
     struct capture_set *reference, *candidate, *adjudicator;
     struct case_list cases; /* empty without a cases file */
@@ -41,6 +41,8 @@ struct run {
     size_t count, all;       /* how many are, and how many there are */
     int64_t tally[VERDICTS];
     bool *gate_used;
+    json_t **judged; /* as planned; NULL: not yet */
+    bool any_fail;
 };
 
 /* One case under comparison. */
@@ -84,7 +86,7 @@ static json_t *read_json(const char *path, char sha256[HASH_SHA256_HEX],
     return root;
 }
 
-static bool is_planned(const struct run *run, const char *name)
+static bool is_planned(const struct compare *run, const char *name)
 {
     for (size_t i = 0; i < run->all; i++)
         if (strcmp(run->planned[i].name, name) == 0)
@@ -92,7 +94,7 @@ static bool is_planned(const struct run *run, const char *name)
     return false;
 }
 
-static void plan_from_file(struct run *run)
+static void plan_from_file(struct compare *run)
 {
     const struct case_list *list = &run->cases;
 
@@ -102,7 +104,7 @@ static void plan_from_file(struct run *run)
             (struct planned){list->cases[i].name, &list->cases[i]};
 }
 
-static void plan_from_reference(struct run *run)
+static void plan_from_reference(struct compare *run)
 {
     size_t count = capture_set_count(run->reference);
 
@@ -111,22 +113,22 @@ static void plan_from_reference(struct run *run)
         run->planned[run->all++].name = capture_set_name(run->reference, i);
 }
 
-static int plan(struct run *run, struct err *err)
+static int plan(struct compare *run, struct err *err)
 {
-    const char *only = run->request->only;
+    const char *only = run->request.only;
 
     if (only && path_check_name(only, err))
         return -1;
     if (only && capture_set_is_single(run->reference))
         capture_set_rename(run->reference, only);
-    if (run->request->cases)
+    if (run->request.cases)
         plan_from_file(run);
     else
         plan_from_reference(run);
     if (only) {
         if (!is_planned(run, only))
             return err_set(err, ERR_INPUT, "no case '%s' in the %s", only,
-                           run->request->cases ? "cases file" : "reference");
+                           run->request.cases ? "cases file" : "reference");
         size_t at = 0;
         while (strcmp(run->planned[at].name, only) != 0)
             at++;
@@ -137,11 +139,12 @@ static int plan(struct run *run, struct err *err)
     if (run->all == 0)
         return err_set(err, ERR_INPUT, "no case to compare");
     run->count = only ? 1 : run->all;
+    run->judged = xcalloc(run->count, sizeof(json_t *));
     return 0;
 }
 
 /* A single candidate capture is that of the reference's single case. */
-static int match_single(struct run *run, struct capture_set *other,
+static int match_single(struct compare *run, struct capture_set *other,
                         const char *what, struct err *err)
 {
     bool single = capture_set_is_single(run->reference);
@@ -157,9 +160,9 @@ static int match_single(struct run *run, struct capture_set *other,
     return 0;
 }
 
-static int run_open(struct run *run, struct err *err)
+static int run_open(struct compare *run, struct err *err)
 {
-    const struct compare_request *r = run->request;
+    const struct compare_request *r = &run->request;
     json_t *protocol;
 
     if (gates_read(r->gates, &run->gates, err))
@@ -190,8 +193,13 @@ static int run_open(struct run *run, struct err *err)
     return 0;
 }
 
-static void run_release(struct run *run)
+void compare_free(struct compare *run)
 {
+    if (!run)
+        return;
+    for (size_t i = 0; run->judged && i < run->count; i++)
+        json_decref(run->judged[i]);
+    free(run->judged);
     gates_release(&run->gates);
     capture_set_close(run->reference);
     capture_set_close(run->candidate);
@@ -199,6 +207,7 @@ static void run_release(struct run *run)
     case_list_release(&run->cases);
     free(run->planned);
     free(run->gate_used);
+    free(run);
 }
 
 /* What one gate found in one tensor, before it is written down. */
@@ -395,7 +404,7 @@ static int judge_pattern(const struct gate *gate, const struct one *one,
     return 0;
 }
 
-static int judge(struct run *run, size_t at, const struct one *one,
+static int judge(struct compare *run, size_t at, const struct one *one,
                  json_t *gates, enum verdict *verdict, struct err *err)
 {
     const struct gate *gate = &run->gates.items[at];
@@ -522,7 +531,7 @@ static void one_release(struct one *one)
     capture_close(one->adjudicator);
 }
 
-static int one_open(struct run *run, const struct planned *planned,
+static int one_open(struct compare *run, const struct planned *planned,
                     struct one *one, struct err *err)
 {
     const char *name = planned->name;
@@ -556,7 +565,7 @@ static enum verdict sum_up(const int64_t seen[VERDICTS])
 }
 
 /* One case's element of the document; NULL on an error. */
-static json_t *compare_case(struct run *run, const struct planned *planned,
+static json_t *compare_case(struct compare *run, const struct planned *planned,
                             bool *is_fail, struct err *err)
 {
     struct one one;
@@ -600,7 +609,8 @@ static json_t *compare_case(struct run *run, const struct planned *planned,
 }
 
 /* Names of a set's cases that are not planned. */
-static json_t *unplanned(const struct run *run, const struct capture_set *set)
+static json_t *unplanned(const struct compare *run,
+                         const struct capture_set *set)
 {
     json_t *out = json_array();
 
@@ -610,22 +620,22 @@ static json_t *unplanned(const struct run *run, const struct capture_set *set)
     return out;
 }
 
-static json_t *write_down(const struct run *run, json_t *cases, bool any_fail)
+static json_t *write_down(const struct compare *run)
 {
     json_t *out = json_object(), *counts = json_object();
-    json_t *unused = json_array();
-    bool passed = !any_fail && run->tally[PASS] > 0;
+    json_t *unused = json_array(), *cases = json_array();
+    bool passed = !run->any_fail && run->tally[PASS] > 0;
 
     json_object_set_new(out, "verdict", json_string(passed ? "pass" : "fail"));
     json_object_set_new(out, "gates_sha256", json_string(run->gates.sha256));
-    if (run->request->protocol)
+    if (run->request.protocol)
         json_object_set_new(out, "protocol_sha256",
                             json_string(run->protocol_sha256));
-    if (run->request->cases)
+    if (run->request.cases)
         json_object_set_new(out, "cases_sha256",
                             json_string(run->cases.sha256));
     json_object_set_new(out, "reason",
-                        any_fail || run->tally[PASS] > 0
+                        run->any_fail || run->tally[PASS] > 0
                             ? json_null()
                             : json_string("no gate applied to any case: "
                                           "nothing was compared"));
@@ -640,31 +650,59 @@ static json_t *write_down(const struct run *run, json_t *cases, bool any_fail)
             json_array_append_new(unused,
                                   json_string(run->gates.items[i].name));
     json_object_set_new(out, "unused_gates", unused);
-    json_object_set(out, "cases", cases);
+    for (size_t i = 0; i < run->count; i++)
+        json_array_append(cases, run->judged[i]);
+    json_object_set_new(out, "cases", cases);
     return out;
+}
+
+struct compare *compare_begin(const struct compare_request *request,
+                              struct err *err)
+{
+    struct compare *run = xcalloc(1, sizeof(*run));
+
+    run->request = *request;
+    if (run_open(run, err) == 0)
+        return run;
+    compare_free(run);
+    return NULL;
+}
+
+size_t compare_count(const struct compare *run)
+{
+    return run->count;
+}
+
+const char *compare_name(const struct compare *run, size_t i)
+{
+    return run->planned[i].name;
+}
+
+int compare_judge(struct compare *run, size_t i, struct err *err)
+{
+    bool is_fail = true;
+
+    if (run->judged[i])
+        return 0;
+    run->judged[i] = compare_case(run, &run->planned[i], &is_fail, err);
+    run->any_fail |= is_fail;
+    return run->judged[i] ? 0 : -1;
+}
+
+json_t *compare_end(struct compare *run, struct err *err)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (compare_judge(run, i, err))
+            return NULL;
+    return write_down(run);
 }
 
 json_t *compare_run(const struct compare_request *request, struct err *err)
 {
-    struct run run = {.request = request};
-    json_t *cases = json_array(), *document = NULL;
-    bool any_fail = false;
+    struct compare *run = compare_begin(request, err);
+    json_t *document = run ? compare_end(run, err) : NULL;
 
-    if (run_open(&run, err))
-        goto out;
-    for (size_t i = 0; i < run.count; i++) {
-        bool is_fail = true;
-        json_t *item = compare_case(&run, &run.planned[i], &is_fail, err);
-
-        if (!item)
-            goto out;
-        json_array_append_new(cases, item);
-        any_fail |= is_fail;
-    }
-    document = write_down(&run, cases, any_fail);
-out:
-    json_decref(cases);
-    run_release(&run);
+    compare_free(run);
     return document;
 }
 

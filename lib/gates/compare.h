@@ -41,6 +41,21 @@ struct compare_request {
  */
 json_t *compare_run(const struct compare_request *request, struct err *err);
 
+/*
+ * The same by cases, for who has not all captures at hand at once: every case
+ * can be judged as soon as its files are there, in any order, and they are not
+ * looked at again.  compare_end() judges what is left and gives the document.
+ * What the request points to must live until compare_free().
+ */
+struct compare;
+struct compare *compare_begin(const struct compare_request *request,
+                              struct err *err);
+size_t compare_count(const struct compare *c);
+const char *compare_name(const struct compare *c, size_t i);
+int compare_judge(struct compare *c, size_t i, struct err *err);
+json_t *compare_end(struct compare *c, struct err *err);
+void compare_free(struct compare *c); /* NULL is fine */
+
 /* Is the overall verdict "pass"? */
 bool compare_passed(const json_t *document);
 #endif

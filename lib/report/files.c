@@ -9,18 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-static int write_one(const char *dir, const char *name, const struct buf *text,
-                     int (*visit)(const char *name, void *context,
-                                  struct err *err),
-                     void *context, struct err *err)
-{
-    char *path = path_join(dir, name);
-    int ret = io_write_file(path, text->data, text->len, err);
-
-    free(path);
-    return ret == 0 && visit ? visit(name, context, err) : ret;
-}
-
 /* Names that differ only in case are one file on some storage. */
 static int check_names(const json_t *document, struct err *err)
 {
@@ -50,9 +38,10 @@ static int check_names(const json_t *document, struct err *err)
     return 0;
 }
 
-int report_write(const json_t *document, const char *dir,
-                 int (*visit)(const char *name, void *context, struct err *err),
-                 void *context, struct err *err)
+int report_each(const json_t *document,
+                int (*visit)(const char *name, const struct buf *text,
+                             void *context, struct err *err),
+                void *context, struct err *err)
 {
     static const struct {
         const char *name;
@@ -74,14 +63,40 @@ int report_write(const json_t *document, const char *dir,
         buf_clear(&text);
         json_write(item, &text);
         if (ret == 0)
-            ret = write_one(dir, name, &text, visit, context, err);
+            ret = visit(name, &text, context, err);
         free(name);
     }
     for (i = 0; i < sizeof(files) / sizeof(files[0]) && ret == 0; i++) {
         buf_clear(&text);
         files[i].write(document, &text);
-        ret = write_one(dir, files[i].name, &text, visit, context, err);
+        ret = visit(files[i].name, &text, context, err);
     }
     buf_release(&text);
     return ret;
+}
+
+struct folder {
+    const char *dir;
+    int (*visit)(const char *name, void *context, struct err *err);
+    void *context;
+};
+
+static int write_one(const char *name, const struct buf *text, void *context,
+                     struct err *err)
+{
+    const struct folder *f = context;
+    char *path = path_join(f->dir, name);
+    int ret = io_write_file(path, text->data, text->len, err);
+
+    free(path);
+    return ret == 0 && f->visit ? f->visit(name, f->context, err) : ret;
+}
+
+int report_write(const json_t *document, const char *dir,
+                 int (*visit)(const char *name, void *context, struct err *err),
+                 void *context, struct err *err)
+{
+    struct folder f = {dir, visit, context};
+
+    return report_each(document, write_one, &f, err);
 }

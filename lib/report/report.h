@@ -25,11 +25,17 @@ void report_html(const json_t *document, struct buf *out);
 void report_junit(const json_t *document, const char *suite, struct buf *out);
 
 /*
- * CASE.json for each case, summary.json, report.md and report.html in a folder
- * that is there (base/publish.h guards it).  A case named as one of them is
- * ERR_INPUT, and so are two that differ only in case.  The names written, in
- * order, go to `visit` when it is not NULL.
+ * A comparison's files, in order: CASE.json for each case, summary.json,
+ * report.md and report.html, given to `visit` one after the other.  A case
+ * named as one of them is ERR_INPUT, and so are two that differ only in case.
  */
+int report_each(const json_t *document,
+                int (*visit)(const char *name, const struct buf *text,
+                             void *context, struct err *err),
+                void *context, struct err *err);
+
+/* The same into a folder that is there (base/publish.h guards it); the names
+ * written go to `visit` when it is not NULL. */
 int report_write(const json_t *document, const char *dir,
                  int (*visit)(const char *name, void *context, struct err *err),
                  void *context, struct err *err);

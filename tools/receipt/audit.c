@@ -9,10 +9,11 @@
 #include "cli/cli.h"
 #include "evidence/bag.h"
 #include "evidence/bundle.h"
-#include "gates/compare.h"
+#include "judging.h"
 #include "receipt/receipt.h"
 #include "report/report.h"
 #include "verbs.h"
+#include "view.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,14 +25,13 @@ struct audit {
     const char *run;
     char *data;             /* RUN/data */
     struct bag_files files; /* the payload as found, hashed; "data/..." */
-    struct bag_files known; /* of a bundle: hashed while it was unpacked */
     json_t *claims;
     json_t *faults;             /* of the claim at hand */
     const char *pack, *against; /* to recompute; to compare with; or NULL */
     json_t *drift;
-    const char *signers;            /* allowed_signers, or NULL */
-    char *unpacked;                 /* a bundle's folder, removed at the end */
-    char identity[HASH_SHA256_HEX]; /* of a bundle */
+    const char *signers; /* allowed_signers, or NULL */
+    struct view view;    /* of a bundle */
+    bool is_bundle;
     struct case_list cases;
     bool has_cases;
     size_t stages;
@@ -447,24 +447,6 @@ static void check_executables(struct audit *a)
 
 /* -------------------------------------------------------------- verdict */
 
-/* The value of an option among the arguments that compare recorded. */
-static const char *argument(const json_t *record, const char *name)
-{
-    json_t *list = json_object_get(record, "arguments"), *item;
-    size_t i, n = strlen(name);
-
-    json_array_foreach(list, i, item)
-    {
-        const char *word = json_string_value(item);
-
-        if (word && strcmp(word, name) == 0)
-            return json_string_value(json_array_get(list, i + 1));
-        if (word && strncmp(word, name, n) == 0 && word[n] == '=')
-            return word + n + 1;
-    }
-    return NULL;
-}
-
 static json_t *read_summary(const char *run)
 {
     char *path = path_join(run, "data/compare/summary.json");
@@ -478,10 +460,10 @@ static json_t *read_summary(const char *run)
 /* compare's files made again against those in the evidence. */
 struct again {
     struct audit *audit;
-    const char *dir, *from; /* "the tensors", for the faults */
-    bool is_other_build;    /* its JSON may say less than ours */
-    size_t newer;           /* files in which it does */
-    json_t *reports;        /* their faults; NULL: they are not looked at */
+    const char *from;    /* "the tensors", for the faults */
+    bool is_other_build; /* its JSON may say less than ours */
+    size_t newer;        /* files in which it does */
+    json_t *reports;     /* their faults; NULL: they are not looked at */
 };
 
 __attribute__((format(printf, 2, 3))) static void
@@ -495,8 +477,8 @@ add_line(json_t *lines, const char *format, ...)
 }
 
 /* 1 when the stored file states part of what the new one does, no more. */
-static int states_less(struct again *w, const char *below, const char *path,
-                       struct err *err)
+static int states_less(struct again *w, const char *below,
+                       const struct buf *text, struct err *err)
 {
     json_t *stored, *made;
     int ret = -1;
@@ -504,7 +486,7 @@ static int states_less(struct again *w, const char *below, const char *path,
     if (!w->is_other_build)
         return 0;
     stored = read_payload(w->audit, below);
-    made = json_read_file(path, err);
+    made = json_parse(text->data, text->len, err);
     if (made)
         ret = stored &&
               verdict_follows(stored, payload(w->audit, below)->sha256, made);
@@ -513,22 +495,23 @@ static int states_less(struct again *w, const char *below, const char *path,
     return ret;
 }
 
-static int compare_again(const char *name, void *context, struct err *err)
+static int compare_again(const char *name, const struct buf *text,
+                         void *context, struct err *err)
 {
     struct again *w = context;
-    char *path = path_join(w->dir, name),
-         *below = xasprintf("compare/%s", name);
+    char *below = xasprintf("compare/%s", name);
     const struct bag_file *f = payload(w->audit, below);
     size_t n = strlen(name);
     bool is_json = n > 5 && strcmp(name + n - 5, ".json") == 0;
     json_t *faults = is_json ? w->audit->faults : w->reports;
     char digest[HASH_SHA256_HEX];
-    int ret = faults ? hash_sha256_file(path, digest, NULL, err) : 0;
+    int ret = 0;
 
-    if (ret == 0 && faults && !f) {
+    hash_sha256(text->data, text->len, digest);
+    if (faults && !f) {
         add_line(faults, "%s: missing", below);
-    } else if (ret == 0 && faults && strcmp(f->sha256, digest) != 0) {
-        int less = is_json ? states_less(w, below, path, err) : 0;
+    } else if (faults && strcmp(f->sha256, digest) != 0) {
+        int less = is_json ? states_less(w, below, text, err) : 0;
 
         if (less == 0)
             add_line(faults, "%s: made again from %s, it is other bytes", below,
@@ -537,25 +520,6 @@ static int compare_again(const char *name, void *context, struct err *err)
         ret = less < 0 ? -1 : 0;
     }
     free(below);
-    free(path);
-    return ret;
-}
-
-static int write_again(struct again *w, const json_t *document, struct err *err)
-{
-    const char *tmp = getenv("TMPDIR");
-    char *dir = xasprintf("%s/assay-audit.XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    struct err ignored = ERR_INIT;
-    int ret;
-
-    w->dir = dir;
-    if (!mkdtemp(dir)) {
-        ret = err_sys(err, "%s", dir);
-    } else {
-        ret = report_write(document, dir, compare_again, w, err);
-        io_remove_tree(dir, &ignored);
-    }
-    free(dir);
     return ret;
 }
 
@@ -576,62 +540,21 @@ static bool is_build_beside(const json_t *record, const char *program)
     return is;
 }
 
-/* Compares again, from the tensors in the evidence and the frozen files. */
-static json_t *judge_again(struct audit *a, const json_t *record,
-                           struct err *err)
+/* Compares again, or takes what was judged while a bundle passed. */
+static json_t *judge_again(struct audit *a, struct err *why)
 {
-    char *gates = path_join(a->data, "inputs/gates.json");
-    char *cases = path_join(a->data, "inputs/cases.json");
-    char *protocol = path_join(a->data, "inputs/protocol.json");
-    char *reference = path_join(a->data, "reference");
-    char *adjudicator = path_join(a->data, "adjudicator");
-    char *exported = path_join(a->data, "export");
-    char *results = path_join(a->data, has_folder(a, "candidate") ? "candidate"
-                                                                  : "forward");
-    const char *references[] = {reference}, *adjudicators[] = {adjudicator};
-    const char *candidates[] = {exported, results};
-    const char *files = argument(record, "--files");
-    const char *candidate_files = argument(record, "--candidate-files");
-    struct compare_request request = {
-        .gates = gates,
-        .reference = {.role = "REFERENCE",
-                      .paths = references,
-                      .count = 1,
-                      .files = files},
-        .candidate = {.role = "CANDIDATE",
-                      .paths = candidates,
-                      .count = 2,
-                      .files = candidate_files ? candidate_files : files,
-                      .may_fail = true},
-        .adjudicator = {.role = "ADJUDICATOR",
-                        .paths = adjudicators,
-                        .count = has_folder(a, "adjudicator")},
-        .protocol = protocol,
-        .cases = cases,
-    };
-    json_t *document = compare_run(&request, err);
+    struct judging *j;
+    json_t *document = NULL;
 
-    free(gates);
-    free(cases);
-    free(protocol);
-    free(reference);
-    free(adjudicator);
-    free(exported);
-    free(results);
-    return document;
-}
-
-static bool has_digests_only(const struct audit *a)
-{
-    for (size_t i = 0; i < a->files.count; i++) {
-        const char *path = a->files.items[i].path;
-        size_t n = strlen(path);
-
-        if (strncmp(path, "data/reference/", 15) == 0 && n > 13 &&
-            strcmp(path + n - 13, "/digests.json") == 0)
-            return true;
+    if (a->is_bundle) {
+        *why = a->view.why;
+        return json_incref(a->view.document);
     }
-    return false;
+    j = judging_begin(a->data, why);
+    if (j)
+        document = judging_end(j, why);
+    judging_free(j);
+    return document;
 }
 
 /* A stage's record; NULL, which another claim tells, when there is none. */
@@ -666,18 +589,20 @@ static int check_verdict(struct audit *a, const json_t *record, struct err *err)
     json_t *document = NULL;
     int ret = 0;
 
-    if (has_digests_only(a)) {
+    if (view_has_digests_only(&a->files)) {
         open_claim(a, claim, "the reference's tensors were not kept");
         return 0;
     }
     if (!record)
         fault(a, "compare/stage.json: cannot be read");
     else
-        document = judge_again(a, record, &why);
+        document = judge_again(a, &why);
+    if (why.code == ERR_SYSTEM)
+        return err_set(err, why.code, "%s", why.text);
     if (record && !document)
         fault(a, "%s", why.text);
     if (document)
-        ret = write_again(&w, document, err);
+        ret = report_each(document, compare_again, &w, err);
     if (document && json_array_size(a->faults))
         tell_limits(a, document);
     char *by = xasprintf("all gates of all cases computed again: %s%s",
@@ -703,7 +628,8 @@ static int check_reports(struct audit *a, const json_t *record, struct err *err)
 
     if (!summary)
         fault(a, "compare/summary.json: cannot be read");
-    else if (write_again(&w, summary, &why) && why.code == ERR_SYSTEM)
+    else if (report_each(summary, compare_again, &w, &why) &&
+             why.code == ERR_SYSTEM)
         ret = -1;
     else if (why.code)
         fault(a, "compare/summary.json: %s", why.text);
@@ -893,8 +819,9 @@ static json_t *document_of(struct audit *a)
         json_string(is_contradicted(a) ? "contradicted" : "proved"));
     json_object_set_new(root, "run_verdict",
                         verdict[0] ? json_string(verdict) : json_null());
-    if (a->identity[0])
-        json_object_set_new(root, "bundle_sha256", json_string(a->identity));
+    if (a->is_bundle)
+        json_object_set_new(root, "bundle_sha256",
+                            json_string(a->view.bundle.sha256));
     json_object_set(root, "claims", a->claims);
     if (a->drift)
         json_object_set(root, "drift", a->drift);
@@ -937,44 +864,48 @@ static void check_signature(struct audit *a)
     free(by);
 }
 
-/* A bundle is read once, into a folder that only this process names: its path,
- * freed by the caller, who removes it; NULL with err set. */
-static char *unpack(const char *path, char identity[HASH_SHA256_HEX],
-                    struct bag_files *files, struct err *err)
+/* Programs run on files that lie on disk: a bundle is unpacked for them. */
+static int recompute_bundle(struct audit *a, char **by, struct err *err)
 {
     const char *tmp = getenv("TMPDIR");
     char *dir = xasprintf("%s/assay-audit.XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    char *data = NULL;
     struct err ignored = ERR_INIT;
-    struct bundle b;
+    struct bundle b = {.bag = BAG_INIT};
+    int ret = -1;
 
     if (!mkdtemp(dir)) {
         err_sys(err, "%s", dir);
-    } else if (bundle_spill(path, dir, &b, err)) {
-        io_remove_tree(dir, &ignored);
     } else {
-        memcpy(identity, b.sha256, HASH_SHA256_HEX);
-        *files = b.files;
-        b.files = (struct bag_files)BAG_FILES_INIT;
+        data = path_join(dir, "data");
+        ret = bundle_spill(a->run, dir, &b, err);
+        if (ret == 0 && strcmp(b.sha256, a->view.bundle.sha256) != 0)
+            ret = err_set(err, ERR_INPUT, "%s: changed while it was audited",
+                          a->run);
+        if (ret == 0)
+            ret = recompute_run(data, a->pack, by, a->faults, err);
         bundle_release(&b);
-        return dir;
+        io_remove_tree(dir, &ignored);
     }
+    free(data);
     free(dir);
-    return NULL;
+    return ret;
 }
 
 static int check_again(struct audit *a, struct err *err)
 {
     static const char claim[] = "these executables make these outputs of the "
                                 "pack";
-    char *by;
+    char *by = NULL;
 
     if (!a->pack)
         return 0;
-    if (has_digests_only(a)) {
+    if (view_has_digests_only(&a->files)) {
         open_claim(a, claim, "the reference's tensors were not kept");
         return 0;
     }
-    if (recompute_run(a->data, a->pack, &by, a->faults, err)) {
+    if (a->is_bundle ? recompute_bundle(a, &by, err)
+                     : recompute_run(a->data, a->pack, &by, a->faults, err)) {
         free(by);
         return -1;
     }
@@ -983,47 +914,49 @@ static int check_again(struct audit *a, struct err *err)
     return 0;
 }
 
-/* Against another run or bundle, which is believed once its seal holds. */
-static int check_drift(struct audit *a, struct err *err)
+/* A run or bundle whose seal must hold: what its verdict was. */
+static json_t *sealed_summary(const char *run, struct err *err)
 {
-    struct bag_files files = BAG_FILES_INIT, known = BAG_FILES_INIT;
-    char identity[HASH_SHA256_HEX], *unpacked = NULL;
-    const char *run = a->against;
-    json_t *faults = json_array(), *before = NULL, *now = NULL;
-    struct err ignored = ERR_INIT;
-    int ret = -1;
+    struct bag_files files = BAG_FILES_INIT;
+    struct view view = {.mount = NULL};
+    json_t *faults = json_array(), *summary = NULL;
+    int ret = 0;
 
-    if (!io_is_dir(run)) {
-        unpacked = unpack(run, identity, &known, err);
-        run = unpacked;
-    }
-    if (!run || bag_check_unpacked(run, &known, &files, faults, err))
-        goto out;
-    before = read_summary(run);
-    now = read_summary(a->run);
-    if (json_array_size(faults))
-        err_set(err, ERR_INPUT, "%s: not as it was sealed: %s", a->against,
-                json_string_value(json_array_get(faults, 0)));
-    else if (!before)
-        err_set(err, ERR_INPUT, "%s: has no compare/summary.json", a->against);
+    if (io_is_dir(run))
+        ret = bag_check(run, &files, faults, err);
+    else if (view_open(&view, run, true, err))
+        ret = -1;
     else
-        ret = 0;
-    if (ret == 0)
-        a->drift = drift(before, now);
-out:
-    if (unpacked)
-        io_remove_tree(unpacked, &ignored);
-    free(unpacked);
-    json_decref(before);
-    json_decref(now);
+        bag_judge(&view.bundle.bag, faults);
+    if (ret == 0 && json_array_size(faults))
+        err_set(err, ERR_INPUT, "%s: not as it was sealed: %s", run,
+                json_string_value(json_array_get(faults, 0)));
+    else if (ret == 0)
+        summary = read_summary(run);
+    if (!summary)
+        err_set(err, ERR_INPUT, "%s: has no compare/summary.json", run);
+    view_close(&view);
     json_decref(faults);
     bag_files_release(&files);
-    bag_files_release(&known);
-    return ret;
+    return summary;
+}
+
+/* The run's files as found, and the faults of the bag. */
+static int read_run(struct audit *a, struct err *err)
+{
+    if (io_is_dir(a->run))
+        return bag_check(a->run, &a->files, a->faults, err);
+    if (view_open(&a->view, a->run, false, err))
+        return -1;
+    a->is_bundle = true;
+    a->files = a->view.bundle.bag.payload;
+    bag_judge(&a->view.bundle.bag, a->faults);
+    return 0;
 }
 
 static int audit(struct audit *a, struct err *err)
 {
+    json_t *before = NULL;
     int64_t size;
     int fd = a->signers ? io_open(a->signers, &size, err) : -1;
 
@@ -1031,16 +964,22 @@ static int audit(struct audit *a, struct err *err)
         return -1;
     if (fd >= 0)
         close(fd);
-    if (!io_is_dir(a->run)) {
-        a->unpacked = unpack(a->run, a->identity, &a->known, err);
-        if (!a->unpacked)
+    if (a->against) {
+        before = sealed_summary(a->against, err);
+        if (!before)
             return -1;
-        a->run = a->unpacked;
-        free(a->data);
-        a->data = path_join(a->run, "data");
     }
-    if (bag_check_unpacked(a->run, &a->known, &a->files, a->faults, err))
+    if (read_run(a, err)) {
+        json_decref(before);
         return -1;
+    }
+    if (before) {
+        json_t *now = read_summary(a->run);
+
+        a->drift = drift(before, now);
+        json_decref(now);
+        json_decref(before);
+    }
     char *by = xasprintf("%zu files against the manifests", a->files.count);
     conclude(a, "the evidence is whole: every file is as it was sealed", by);
     free(by);
@@ -1052,7 +991,7 @@ static int audit(struct audit *a, struct err *err)
     check_statement(a);
     json_t *record = read_record(a, "compare");
     int ret = check_verdict(a, record, err) || check_reports(a, record, err) ||
-                      check_again(a, err) || (a->against && check_drift(a, err))
+                      check_again(a, err)
                   ? -1
                   : 0;
     json_decref(record);
@@ -1088,7 +1027,7 @@ int verb_audit(int argc, char **argv)
         1,
         1};
     struct cli_list rest = {NULL, 0};
-    struct err err = ERR_INIT, ignored = ERR_INIT;
+    struct err err = ERR_INIT;
 
     if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
         a.run = rest.items[0];
@@ -1110,12 +1049,10 @@ int verb_audit(int argc, char **argv)
     json_decref(a.claims);
     json_decref(a.drift);
     json_decref(a.faults);
-    bag_files_release(&a.files);
-    bag_files_release(&a.known);
+    if (!a.is_bundle)
+        bag_files_release(&a.files);
+    view_close(&a.view);
     case_list_release(&a.cases);
-    if (a.unpacked)
-        io_remove_tree(a.unpacked, &ignored);
-    free(a.unpacked);
     free(a.data);
     free(rest.items);
     return cli_finish(&command, &err);

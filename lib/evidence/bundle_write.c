@@ -1,0 +1,211 @@
+/* Writing a bundle. */
+#include "evidence/bundle_internal.h"
+
+#include "archive/tar.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static int entry_time(const struct buf *info, int64_t *out, struct err *err)
+{
+    const char *text = getenv("SOURCE_DATE_EPOCH");
+    size_t len;
+    char *end;
+
+    *out = 0;
+    if (text) {
+        *out = strtoll(text, &end, 10);
+        return *end || !*text || *out < 0
+                   ? err_set(err, ERR_USAGE,
+                             "SOURCE_DATE_EPOCH '%s' is no time", text)
+                   : 0;
+    }
+    text = bundle_info(info, "Bagging-Date: ", &len);
+    if (text) {
+        struct tm day = {0};
+
+        if (len != 10 || strptime(text, "%Y-%m-%d", &day) != text + 10)
+            return err_set(err, ERR_INPUT, "bag-info.txt: no Bagging-Date");
+        *out = (int64_t)timegm(&day);
+    }
+    return 0;
+}
+
+/* One file into the tar; its digest and size must be those planned. */
+static int put_file(struct tar_writer *w, const char *path,
+                    const struct step *s, char *block, struct err *err)
+{
+    struct hash *hash = NULL;
+    char sha256[HASH_SHA256_HEX];
+    int64_t size;
+    int ret = -1;
+    int fd = io_open(path, &size, err);
+
+    if (fd < 0)
+        return -1;
+    hash = hash_new(HASH_SHA256);
+    if (size != s->size) {
+        err_set(err, ERR_INPUT, "%s: changed while it was read", path);
+        goto out;
+    }
+    for (int64_t at = 0; at < size; at += BUNDLE_STEP) {
+        size_t n = size - at < BUNDLE_STEP ? (size_t)(size - at) : BUNDLE_STEP;
+
+        if (io_pread(fd, path, block, n, at, err) ||
+            tar_writer_data(w, block, n, err))
+            goto out;
+        hash_add(hash, block, n);
+    }
+    hash_hex(hash, sha256);
+    if (s->sha256 && strcmp(sha256, s->sha256) != 0)
+        err_set(err, ERR_INPUT, "%s: changed while it was read", path);
+    else
+        ret = 0;
+out:
+    hash_free(hash);
+    close(fd);
+    return ret;
+}
+
+static int put_all(struct tar_writer *w, const struct plan *p, const char *run,
+                   const char *top, int64_t mtime, struct err *err)
+{
+    char *block = xmalloc(BUNDLE_STEP);
+    int ret = 0;
+
+    for (size_t i = 0; i < p->count && ret == 0; i++) {
+        const struct step *s = &p->steps[i];
+        char *name = plan_name(top, s), *path = path_join(run, s->path);
+
+        ret = tar_writer_entry(w, name, s->is_dir, s->size, mtime, err);
+        if (ret == 0 && !s->is_dir)
+            ret = put_file(w, path, s, block, err);
+        free(path);
+        free(name);
+    }
+    free(block);
+    return ret;
+}
+
+static int write_bundle(const struct plan *p, const char *run, const char *top,
+                        const char *out, int64_t mtime,
+                        char sha256[HASH_SHA256_HEX], struct err *err)
+{
+    char *dir = path_dir(out);
+    char *part =
+        xasprintf("%s/.%s.%ld.part", dir, path_base(out), (long)getpid());
+    struct tar_writer *w = NULL;
+    int64_t size;
+    int ret = -1, fd = -1;
+
+    if (plan_tar_size(p, top, out, &size, err) || io_make_dirs(dir, err))
+        goto out;
+    if (io_exists(out)) {
+        err_set(err, ERR_EXISTS, "%s: is there already", out);
+        goto out;
+    }
+    fd =
+        open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0) {
+        err_sys(err, "%s", part);
+        goto out;
+    }
+    w = tar_writer_new(fd, out, size, err);
+    if (!w || put_all(w, p, run, top, mtime, err) ||
+        tar_writer_end(w, sha256, NULL, err))
+        goto out;
+    if (fsync(fd))
+        err_sys(err, "%s: fsync", out);
+    else if (renameat2(AT_FDCWD, part, AT_FDCWD, out, RENAME_NOREPLACE))
+        err_sys(err, "%s", out);
+    else
+        ret = 0;
+out:
+    tar_writer_free(w);
+    if (fd >= 0) {
+        close(fd);
+        if (ret)
+            unlink(part);
+    }
+    free(part);
+    free(dir);
+    return ret;
+}
+
+/* One tag file's step, with its size; `is_optional`: it may be missing. */
+static int plan_tag(struct plan *p, const char *run, const char *name,
+                    bool is_optional, struct err *err)
+{
+    char *path = path_join(run, name);
+    struct stat st;
+    int ret = 0;
+
+    if (lstat(path, &st)) {
+        if (!is_optional || errno != ENOENT)
+            ret = err_sys(err, "%s", path);
+    } else if (st.st_size > BUNDLE_TAG_CAP) {
+        ret = err_set(err, ERR_INPUT, "%s: longer than %d bytes", path,
+                      (int)BUNDLE_TAG_CAP);
+    } else {
+        plan_add(p, name, strlen(name))->size = st.st_size;
+    }
+    free(path);
+    return ret;
+}
+
+static int plan_tags(struct plan *p, const char *run, struct err *err)
+{
+    plan_add(p, "", 0)->is_dir = true;
+    for (int i = 0; i < BAG_TAGS; i++)
+        if (plan_tag(p, run, bag_tag_names[i], false, err))
+            return -1;
+    return plan_tag(p, run, BUNDLE_SIGNATURE, true, err);
+}
+
+int bundle_write(const char *run, const char *out, char sha256[HASH_SHA256_HEX],
+                 struct err *err)
+{
+    struct bag_files files = BAG_FILES_INIT;
+    struct plan plan = {NULL, 0};
+    struct buf info = BUF_INIT;
+    json_t *faults = json_array();
+    char *real = realpath(run, NULL),
+         *info_path = path_join(run, "bag-info.txt");
+    int64_t mtime;
+    int ret = -1;
+
+    if (!real) {
+        err_sys(err, "%s", run);
+        goto out;
+    }
+    if (path_check_name(path_base(real), err) ||
+        bag_check(run, &files, faults, err))
+        goto out;
+    if (json_array_size(faults)) {
+        err_set(err, ERR_INPUT, "%s: not as it was sealed: %s", run,
+                json_string_value(json_array_get(faults, 0)));
+        goto out;
+    }
+    if (io_read_file(info_path, BUNDLE_TAG_CAP, &info, err) ||
+        entry_time(&info, &mtime, err) || plan_tags(&plan, run, err) ||
+        plan_payload(&plan, &files, err))
+        goto out;
+    ret = write_bundle(&plan, run, path_base(real), out, mtime, sha256, err);
+out:
+    plan_release(&plan);
+    buf_release(&info);
+    bag_files_release(&files);
+    json_decref(faults);
+    free(info_path);
+    free(real);
+    return ret;
+}
