@@ -444,6 +444,26 @@ static size_t pass_bytes(const struct decoder_pass *p)
     return ops_bytes(p->options->precision, values, PIECES);
 }
 
+static int run_pass(struct decoder_pass *p, struct err *err)
+{
+    struct decoder *d = p->decoder;
+    const struct forward_options *o = p->options;
+    int ret;
+
+    if (ops_init(&p->ops, o->precision, o->sums, pass_bytes(p), err))
+        return -1;
+    struct act x =
+        ops_new(&p->ops, p->rows, d->width,
+                ops_dtype(o->precision, checkpoint_dtype(d->weights, EMBED)));
+    ret = embed(p, &x, err);
+    if (ret == 0)
+        ret = run_layers(p, &x, err);
+    if (ret == 0)
+        ret = finish(p, &x, err);
+    ops_release_all(&p->ops);
+    return ret;
+}
+
 int decoder_forward(struct model *m, const struct forward_options *o,
                     const struct sequence *s, int64_t count,
                     const struct model_tap *taps, struct err *err)
@@ -454,21 +474,16 @@ int decoder_forward(struct model *m, const struct forward_options *o,
                              .sequences = s,
                              .count = count,
                              .tap = taps};
-    int ret;
+    int64_t *call_rows = xcalloc((size_t)count + 1, sizeof(*call_rows));
 
+    for (int64_t i = 0; i < count; i++)
+        call_rows[i] = s[i].rows;
+    d->experts.call_rows = call_rows;
     p.rows = decoder_first(&p, count);
     checkpoint_set_precision(d->weights, o->precision);
-    if (ops_init(&p.ops, o->precision, o->sums, pass_bytes(&p), err))
-        return -1;
-    struct act x =
-        ops_new(&p.ops, p.rows, d->width,
-                ops_dtype(o->precision, checkpoint_dtype(d->weights, EMBED)));
-    ret = embed(&p, &x, err);
-    if (ret == 0)
-        ret = run_layers(&p, &x, err);
-    if (ret == 0)
-        ret = finish(&p, &x, err);
-    ops_release_all(&p.ops);
+    int ret = run_pass(&p, err);
+    d->experts.call_rows = NULL;
+    free(call_rows);
     return ret;
 }
 

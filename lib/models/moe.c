@@ -311,31 +311,67 @@ static void copy_row(const struct act *to, int64_t to_row,
     act_copy(&target, &source);
 }
 
-/* What one expert gives the slots that took it, into their places. */
-static int run_expert(struct ops *o, const struct act *x, const int64_t *expert,
-                      int64_t chosen, int64_t which, const struct experts *e,
-                      struct part *p, struct act *slots, struct err *err)
+/* Rows that one expert is given together: of whole pieces of upstream's calls,
+ * each piece a call to the unit. */
+struct block {
+    struct act x;
+    const int64_t *expert; /* [x.rows, chosen] */
+    int64_t chosen;
+    const int64_t *pieces; /* their rows, which sum to x.rows */
+};
+
+/* The unit of each piece; taken[k] of the rows are of piece k. */
+static struct act units(struct ops *o, const struct act *gate,
+                        const struct act *up, const struct experts *e,
+                        const int64_t *taken)
 {
-    int64_t total = x->rows * chosen, rows = 0, at = 0;
+    struct act y =
+        ops_new(o, gate->rows, gate->cols, ops_promote(gate->dtype, up->dtype));
+
+    for (int64_t first = 0, n; first < y.rows; first += n) {
+        size_t mark = ops_mark(o);
+        struct act g = act_rows(gate, first, n = *taken++);
+        struct act u = act_rows(up, first, n), to = act_rows(&y, first, n);
+        struct act of = e->unit(o, &g, &u, e->ctx);
+
+        act_copy(&to, &of);
+        ops_release(o, mark);
+    }
+    return y;
+}
+
+/* What one expert gives the slots that took it, into their places. */
+static int run_expert(struct ops *o, const struct block *b, int64_t which,
+                      const struct experts *e, struct part *p, int64_t *taken,
+                      struct act *slots, struct err *err)
+{
+    int64_t rows = 0, at = 0, slot = 0;
     size_t mark = ops_mark(o);
     struct expert w;
 
-    for (int64_t i = 0; i < total; i++)
-        rows += expert[i] == which;
+    for (int64_t k = 0, end = 0; slot < b->x.rows * b->chosen; k++) {
+        taken[k] = 0;
+        for (end += b->pieces[k] * b->chosen; slot < end; slot++)
+            taken[k] += b->expert[slot] == which;
+        rows += taken[k];
+    }
     if (rows == 0)
         return 0;
     want_expert(e, which, p, &w);
     if (checkpoint_load(e->weights, p, CHECKPOINT_EXPERT, err))
         return -1;
-    struct act gathered = ops_new(o, rows, x->cols, x->dtype);
-    for (int64_t i = 0; i < total; i++)
-        if (expert[i] == which)
-            copy_row(&gathered, at++, x, i / chosen);
-    struct act y = op_expert(o, &gathered, &w, e);
+    struct act gathered = ops_new(o, rows, b->x.cols, b->x.dtype);
+    for (int64_t i = 0; i < slot; i++)
+        if (b->expert[i] == which)
+            copy_row(&gathered, at++, &b->x, i / b->chosen);
+    struct act gate = op_dense(o, &gathered, &w.gate, NULL);
+    struct act up = op_dense(o, &gathered, &w.up, NULL);
+    struct act unit = units(o, &gate, &up, e, taken);
+    struct act y = op_dense(o, &unit, &w.down, NULL);
     slots->dtype = y.dtype;
     at = 0;
-    for (int64_t i = 0; i < total; i++)
-        if (expert[i] == which)
+    for (int64_t i = 0; i < slot; i++)
+        if (b->expert[i] == which)
             copy_row(slots, i, &y, at++);
     ops_release(o, mark);
     return 0;
@@ -368,28 +404,53 @@ static void combine(const struct act *slots, const struct act *weight,
     op_round(out);
 }
 
+/* The rows of upstream's calls in pieces of at most EXPERT_ROWS; their number.
+ */
+static int64_t cut(const struct experts *e, int64_t rows, int64_t *pieces)
+{
+    int64_t n = 0;
+
+    for (int64_t call = 0, at = 0; at < rows; call++) {
+        int64_t left = e->call_rows ? e->call_rows[call] : rows;
+
+        for (at += left; left > 0; left -= pieces[n++])
+            pieces[n] = left < EXPERT_ROWS ? left : EXPERT_ROWS;
+    }
+    return n;
+}
+
 int op_experts(struct ops *o, const struct act *x, const struct routed *r,
                const struct experts *e, struct act *out, struct err *err)
 {
+    int64_t *pieces = xcalloc((size_t)x->rows + 1, sizeof(*pieces));
+    int64_t *taken = xcalloc((size_t)x->rows + 1, sizeof(*taken));
+    int64_t count = cut(e, x->rows, pieces);
     struct part p = PART_INIT;
     int ret = 0;
 
     BUG_ON(x->cols != e->in);
     *out = ops_new(o, x->rows, x->cols, x->dtype);
-    for (int64_t first = 0, n; first < x->rows && ret == 0; first += n) {
-        n = x->rows - first < EXPERT_ROWS ? x->rows - first : EXPERT_ROWS;
+    for (int64_t first = 0, k = 0, n; k < count && ret == 0; first += n) {
+        struct block b = {.expert = r->expert + first * r->chosen,
+                          .chosen = r->chosen,
+                          .pieces = pieces + k};
+
+        for (n = 0; k < count && n + pieces[k] <= EXPERT_ROWS; k++)
+            n += pieces[k];
         size_t mark = ops_mark(o);
-        struct act rows = act_rows(x, first, n), to = act_rows(out, first, n);
+        struct act to = act_rows(out, first, n);
         struct act slots = ops_new(o, n * r->chosen, x->cols, x->dtype);
 
+        b.x = act_rows(x, first, n);
         for (int64_t i = 0; i < e->count && ret == 0; i++)
-            ret = run_expert(o, &rows, r->expert + first * r->chosen, r->chosen,
-                             i, e, &p, &slots, err);
+            ret = run_expert(o, &b, i, e, &p, taken, &slots, err);
         if (ret == 0)
             combine(&slots, &r->weight, first, &to);
         ops_release(o, mark);
     }
     part_release(&p);
+    free(pieces);
+    free(taken);
     return ret;
 }
 
@@ -401,5 +462,5 @@ size_t moe_values(const struct experts *e, const struct routing *how,
     /* scores, indices and weights; the sum; slots; one expert's rows: a row
      * may choose one expert more than once when the choice is given */
     return (size_t)(rows * (2 * e->count + 4 * how->chosen + 1 + e->in) +
-                    block * how->chosen * (3 * e->in + 3 * e->width));
+                    block * how->chosen * (3 * e->in + 5 * e->width));
 }

@@ -76,6 +76,9 @@ struct experts {
     struct act (*unit)(struct ops *o, const struct act *gate,
                        const struct act *up, const void *ctx);
     const void *ctx;
+    /* Rows of each of upstream's calls, which the unit may tell apart
+     * (kernels/eager.h); NULL: all rows are of one. */
+    const int64_t *call_rows;
 };
 
 /* Checks every expert's tensors (checkpoint_expect). */
@@ -84,7 +87,8 @@ int experts_expect(const struct experts *e, struct err *err);
 /*
  * sum over the slots of weight * down(unit(gate x, up x)), in slot order: each
  * product rounds to the promoted dtype of the two, the sum (f32) once to x's.
- * Experts are read one at a time, each once for every EXPERT_ROWS rows.
+ * Experts are read one at a time, each once for every EXPERT_ROWS rows;
+ * a call's rows are cut at its own multiples of them, whatever its neighbours.
  */
 enum { EXPERT_ROWS = 4096 };
 int op_experts(struct ops *o, const struct act *x, const struct routed *r,
