@@ -227,6 +227,14 @@ static inline __m256i broadcast4(const uint8_t *p)
                      : "+x"(acc)         \
                      : "x"(_mm256_maddubs_epi16(bytes, codes)))
 
+/* The same of one byte of row s, broadcast, over both halves of a panel. */
+#define ADD_BOTH(low, high, s, byte)                      \
+    {                                                     \
+        __m256i x = broadcast4(&(s)->bytes[byte][4 * i]); \
+        ADD(low, x, v);                                   \
+        ADD(high, x, w);                                  \
+    }
+
 /* D of eight outputs from the accumulators of three bytes. */
 static inline __m256i weigh24(__m256i a0, __m256i a1, __m256i a2, __m256i sums)
 {
@@ -247,6 +255,18 @@ static inline void add8(float *y, const float *scales, float u, __m256 d)
     _mm256_storeu_ps(y, _mm256_fmadd_ps(su, d, _mm256_loadu_ps(y)));
 }
 
+/* A row's share of 16 outputs from the accumulators of 0 to 7 and 8 to 15. */
+#define GIVE24(y, p, s, a0, a1, a2, b0, b1, b2)                                \
+    {                                                                          \
+        __m256i low = _mm256_load_si256((const __m256i *)(p)->sums);           \
+        __m256i high = _mm256_load_si256((const __m256i *)((p)->sums + 8));    \
+                                                                               \
+        add8(y, (p)->scales, (s)->u,                                           \
+             _mm256_cvtepi32_ps(weigh24(a0, a1, a2, low)));                    \
+        add8((y) + 8, (p)->scales + 8, (s)->u,                                 \
+             _mm256_cvtepi32_ps(weigh24(b0, b1, b2, high)));                   \
+    }
+
 /* One group, 16 outputs, two activation rows. */
 static void grid24_two(float *y, const struct panel *p, const struct split *s,
                        const struct split *t)
@@ -258,35 +278,16 @@ static void grid24_two(float *y, const struct panel *p, const struct split *s,
     for (int i = 0; i < STEPS; i++) {
         __m256i v = _mm256_load_si256((const __m256i *)p->codes[i]);
         __m256i w = _mm256_load_si256((const __m256i *)p->codes[i][8]);
-        __m256i x = broadcast4(&s->bytes[0][4 * i]);
 
-        ADD(a0, x, v);
-        ADD(b0, x, w);
-        x = broadcast4(&s->bytes[1][4 * i]);
-        ADD(a1, x, v);
-        ADD(b1, x, w);
-        x = broadcast4(&s->bytes[2][4 * i]);
-        ADD(a2, x, v);
-        ADD(b2, x, w);
-        x = broadcast4(&t->bytes[0][4 * i]);
-        ADD(c0, x, v);
-        ADD(d0, x, w);
-        x = broadcast4(&t->bytes[1][4 * i]);
-        ADD(c1, x, v);
-        ADD(d1, x, w);
-        x = broadcast4(&t->bytes[2][4 * i]);
-        ADD(c2, x, v);
-        ADD(d2, x, w);
+        ADD_BOTH(a0, b0, s, 0)
+        ADD_BOTH(a1, b1, s, 1)
+        ADD_BOTH(a2, b2, s, 2)
+        ADD_BOTH(c0, d0, t, 0)
+        ADD_BOTH(c1, d1, t, 1)
+        ADD_BOTH(c2, d2, t, 2)
     }
-    __m256i low = _mm256_load_si256((const __m256i *)p->sums);
-    __m256i high = _mm256_load_si256((const __m256i *)(p->sums + 8));
-
-    add8(y, p->scales, s->u, _mm256_cvtepi32_ps(weigh24(a0, a1, a2, low)));
-    add8(y + 8, p->scales + 8, s->u,
-         _mm256_cvtepi32_ps(weigh24(b0, b1, b2, high)));
-    add8(y + 16, p->scales, t->u, _mm256_cvtepi32_ps(weigh24(c0, c1, c2, low)));
-    add8(y + 24, p->scales + 8, t->u,
-         _mm256_cvtepi32_ps(weigh24(d0, d1, d2, high)));
+    GIVE24(y, p, s, a0, a1, a2, b0, b1, b2)
+    GIVE24(y + 16, p, t, c0, c1, c2, d0, d1, d2)
 }
 
 /* The same with one. */
@@ -298,23 +299,12 @@ static void grid24_one(float *y, const struct panel *p, const struct split *s)
     for (int i = 0; i < STEPS; i++) {
         __m256i v = _mm256_load_si256((const __m256i *)p->codes[i]);
         __m256i w = _mm256_load_si256((const __m256i *)p->codes[i][8]);
-        __m256i x = broadcast4(&s->bytes[0][4 * i]);
 
-        ADD(a0, x, v);
-        ADD(b0, x, w);
-        x = broadcast4(&s->bytes[1][4 * i]);
-        ADD(a1, x, v);
-        ADD(b1, x, w);
-        x = broadcast4(&s->bytes[2][4 * i]);
-        ADD(a2, x, v);
-        ADD(b2, x, w);
+        ADD_BOTH(a0, b0, s, 0)
+        ADD_BOTH(a1, b1, s, 1)
+        ADD_BOTH(a2, b2, s, 2)
     }
-    __m256i low = _mm256_load_si256((const __m256i *)p->sums);
-    __m256i high = _mm256_load_si256((const __m256i *)(p->sums + 8));
-
-    add8(y, p->scales, s->u, _mm256_cvtepi32_ps(weigh24(a0, a1, a2, low)));
-    add8(y + 8, p->scales + 8, s->u,
-         _mm256_cvtepi32_ps(weigh24(b0, b1, b2, high)));
+    GIVE24(y, p, s, a0, a1, a2, b0, b1, b2)
 }
 
 /* low + high * 2^16, exact in double, rounded once to float */
@@ -351,19 +341,11 @@ static void grid32_one(float *y, const struct panel *p, const struct split *s)
     for (int i = 0; i < STEPS; i++) {
         __m256i v = _mm256_load_si256((const __m256i *)p->codes[i]);
         __m256i w = _mm256_load_si256((const __m256i *)p->codes[i][8]);
-        __m256i x = broadcast4(&s->bytes[0][4 * i]);
 
-        ADD(a0, x, v);
-        ADD(b0, x, w);
-        x = broadcast4(&s->bytes[1][4 * i]);
-        ADD(a1, x, v);
-        ADD(b1, x, w);
-        x = broadcast4(&s->bytes[2][4 * i]);
-        ADD(a2, x, v);
-        ADD(b2, x, w);
-        x = broadcast4(&s->bytes[3][4 * i]);
-        ADD(a3, x, v);
-        ADD(b3, x, w);
+        ADD_BOTH(a0, b0, s, 0)
+        ADD_BOTH(a1, b1, s, 1)
+        ADD_BOTH(a2, b2, s, 2)
+        ADD_BOTH(a3, b3, s, 3)
     }
     add8(y, p->scales, s->u,
          weigh32(a0, a1, a2, a3, _mm256_load_si256((const __m256i *)p->sums)));

@@ -122,6 +122,17 @@ struct decoder {
                                           none */
 };
 
+/* DeepSeek-V3's keys of experts, routing and shared_width, as read() finds
+ * them; experts.count, routing.groups and .groups_kept are the fallbacks. */
+int decoder_read_routing(struct decoder *d, const struct section *s,
+                         struct err *err);
+
+/* Do the groups divide the experts, and hold those that a row takes?  The keys
+ * that say so are named in the refusal. */
+int decoder_check_groups(const struct decoder *d, const struct section *s,
+                         const char *groups_key, const char *chosen_key,
+                         struct err *err);
+
 struct decoder_pass {
     struct decoder *decoder;
     const struct forward_options *options;

@@ -44,23 +44,6 @@ struct act op_swiglu(struct ops *o, const struct act *gate,
     return y;
 }
 
-struct act op_mul(struct ops *o, const struct act *a, const struct act *b)
-{
-    struct act y =
-        ops_new(o, a->rows, a->cols, ops_promote(a->dtype, b->dtype));
-    int64_t n = a->rows * a->cols;
-
-    BUG_ON(b->rows != a->rows || b->cols != a->cols);
-    for (int64_t i = 0; i < n; i++) {
-        if (act_is_wide(&y))
-            act_d(&y)[i] = act_d(a)[i] * act_d(b)[i];
-        else
-            act_f(&y)[i] = act_f(a)[i] * act_f(b)[i];
-    }
-    op_round(&y);
-    return y;
-}
-
 void op_eager_sigmoid(const struct act *x)
 {
     int64_t n = x->rows * x->cols;

@@ -22,7 +22,6 @@ struct act op_eager_rms_norm(struct ops *o, const struct act *x,
 /* silu(gate) * up, both results rounded. */
 struct act op_swiglu(struct ops *o, const struct act *gate,
                      const struct act *up);
-struct act op_mul(struct ops *o, const struct act *a, const struct act *b);
 
 /* In place.  x is one of upstream's calls, the rows of one record: PyTorch takes
  * the last few values of a tensor by another exp (kernels/eager.h). */

@@ -234,37 +234,6 @@ static int read_linear(struct glm *m, const struct section *s, struct err *err)
     return 0;
 }
 
-static int read_routing(struct glm *m, const struct section *s, struct err *err)
-{
-    struct routing *r = &m->decoder.routing;
-    int64_t shared;
-
-    r->eps = 1e-20;
-    if (config_count(s, "n_routed_experts|num_local_experts", 288,
-                     &m->decoder.experts.count, err) ||
-        config_count(s, "moe_intermediate_size", 2048,
-                     &m->decoder.experts.width, err) ||
-        config_count(s, "n_shared_experts", 1, &shared, err) ||
-        config_count(s, "num_experts_per_tok", 8, &r->chosen, err) ||
-        config_count(s, "n_group", 1, &r->groups, err) ||
-        config_count(s, "topk_group", 1, &r->groups_kept, err) ||
-        config_flag(s, "norm_topk_prob", true, &r->is_normalised, err) ||
-        config_real(s, "routed_scaling_factor", 2.5, &r->scale, err) ||
-        config_expect_text(s, "scoring_func", "sigmoid", err) ||
-        config_expect_text(s, "topk_method", "noaux_tc", err))
-        return -1;
-    m->decoder.shared_width = shared * m->decoder.experts.width;
-    if (r->groups_kept > r->groups || m->decoder.experts.count % r->groups ||
-        (r->groups > 1 && m->decoder.experts.count / r->groups < 2))
-        return config_refuse(s, "n_group", err,
-                             "does not divide the experts into groups of two "
-                             "or more, or is less than topk_group");
-    if (r->chosen > m->decoder.experts.count / r->groups * r->groups_kept)
-        return config_refuse(s, "num_experts_per_tok", err,
-                             "is more than the experts of the groups kept");
-    return 0;
-}
-
 static int read_attention(struct glm *m, const struct section *s,
                           struct err *err)
 {
@@ -311,6 +280,8 @@ static int read_text(struct glm *m, const struct section *s, struct err *err)
                                          NULL};
     struct decoder *d = &m->decoder;
 
+    d->experts.count = 288;
+    d->routing.groups = d->routing.groups_kept = 1;
     if (config_count(s, "vocab_size", 154880, &d->vocab, err) ||
         config_count(s, "hidden_size", 4096, &d->hidden, err) ||
         config_count(s, "intermediate_size", 12288, &m->decoder.dense_width,
@@ -326,7 +297,7 @@ static int read_text(struct glm *m, const struct section *s, struct err *err)
         config_expect_flag(s, "mla_use_nope", true, err) ||
         config_expect_flag(s, "index_kpool_compress", true, err) ||
         hyper_read(&m->hyper, s, d->hidden, m->decoder.eps, err) ||
-        read_attention(m, s, err) || read_routing(m, s, err))
+        read_attention(m, s, err) || decoder_read_routing(d, s, err))
         return -1;
     d->width = m->hyper.streams * d->hidden;
     d->experts.unit = expert_swiglu_limited;

@@ -64,38 +64,6 @@ static int read_rotary(struct kimi *m, const struct section *s, struct err *err)
     return 0;
 }
 
-static int read_routing(struct kimi *m, const struct section *s,
-                        struct err *err)
-{
-    struct routing *r = &m->decoder.routing;
-    int64_t shared;
-
-    r->eps = 1e-20;
-    if (config_count(s, "n_routed_experts|num_local_experts", 256,
-                     &m->decoder.experts.count, err) ||
-        config_count(s, "moe_intermediate_size", 2048,
-                     &m->decoder.experts.width, err) ||
-        config_count(s, "n_shared_experts", 1, &shared, err) ||
-        config_count(s, "num_experts_per_tok", 8, &r->chosen, err) ||
-        config_count(s, "n_group", 8, &r->groups, err) ||
-        config_count(s, "topk_group", 4, &r->groups_kept, err) ||
-        config_flag(s, "norm_topk_prob", true, &r->is_normalised, err) ||
-        config_real(s, "routed_scaling_factor", 2.5, &r->scale, err) ||
-        config_expect_text(s, "scoring_func", "sigmoid", err) ||
-        config_expect_text(s, "topk_method", "noaux_tc", err))
-        return -1;
-    m->decoder.shared_width = shared * m->decoder.experts.width;
-    if (r->groups_kept > r->groups || m->decoder.experts.count % r->groups ||
-        (r->groups > 1 && m->decoder.experts.count / r->groups < 2))
-        return config_refuse(s, "n_group", err,
-                             "does not divide the experts into groups of two "
-                             "or more, or is less than topk_group");
-    if (r->chosen > m->decoder.experts.count / r->groups * r->groups_kept)
-        return config_refuse(s, "num_experts_per_tok", err,
-                             "is more than the experts of the groups kept");
-    return 0;
-}
-
 static int read_text(struct kimi *m, const struct section *s, struct err *err)
 {
     static const char *const unused[] = {"aux_loss_alpha",
@@ -119,6 +87,9 @@ static int read_text(struct kimi *m, const struct section *s, struct err *err)
                       .nope = 128,
                       .rope = 64,
                       .value = 128};
+    d->experts.count = 256;
+    d->routing.groups = 8;
+    d->routing.groups_kept = 4;
     if (config_count(s, "vocab_size", 129280, &d->vocab, err) ||
         config_count(s, "hidden_size", 7168, &d->hidden, err) ||
         config_count(s, "intermediate_size", 18432, &m->decoder.dense_width,
@@ -130,7 +101,7 @@ static int read_text(struct kimi *m, const struct section *s, struct err *err)
         config_flag(s, "attention_bias", false, &a->has_bias, err) ||
         config_expect_text(s, "hidden_act", "silu", err) ||
         mla_read(a, s, err) || read_rotary(m, s, err) ||
-        read_routing(m, s, err))
+        decoder_read_routing(d, s, err))
         return -1;
     a->hidden = d->hidden;
     config_ignore_common(s);

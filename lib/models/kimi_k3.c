@@ -207,17 +207,10 @@ static int read_experts(struct kimi3 *m, const struct section *s,
         r->groups = r->groups_kept = 1;
     r->eps = 1e-20;
     r->is_normalised = r->is_normalised && r->chosen > 1;
-    if (m->decoder.experts.count == 0)
-        return 0;
-    if (r->groups_kept > r->groups || m->decoder.experts.count % r->groups ||
-        (r->groups > 1 && m->decoder.experts.count / r->groups < 2))
-        return config_refuse(s, "num_expert_group", err,
-                             "does not divide the experts into groups of two "
-                             "or more, or is less than topk_group");
-    if (r->chosen > m->decoder.experts.count / r->groups * r->groups_kept)
-        return config_refuse(s, "num_experts_per_token", err,
-                             "is more than the experts of the groups kept");
-    return 0;
+    return m->decoder.experts.count
+               ? decoder_check_groups(&m->decoder, s, "num_expert_group",
+                                      "num_experts_per_token", err)
+               : 0;
 }
 
 static int read_text(struct kimi3 *m, const struct section *s, struct err *err)

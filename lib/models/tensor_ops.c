@@ -266,7 +266,8 @@ struct act op_layer_norm(struct ops *o, const struct act *x,
     return y;
 }
 
-struct act op_add(struct ops *o, const struct act *a, const struct act *b)
+static inline struct act pairwise(struct ops *o, const struct act *a,
+                                  const struct act *b, const bool is_product)
 {
     struct act y =
         ops_new(o, a->rows, a->cols, ops_promote(a->dtype, b->dtype));
@@ -275,12 +276,24 @@ struct act op_add(struct ops *o, const struct act *a, const struct act *b)
     BUG_ON(b->rows != a->rows || b->cols != a->cols);
     for (int64_t i = 0; i < n; i++) {
         if (act_is_wide(&y))
-            act_d(&y)[i] = act_d(a)[i] + act_d(b)[i];
+            act_d(&y)[i] = is_product ? act_d(a)[i] * act_d(b)[i]
+                                      : act_d(a)[i] + act_d(b)[i];
         else
-            act_f(&y)[i] = act_f(a)[i] + act_f(b)[i];
+            act_f(&y)[i] = is_product ? act_f(a)[i] * act_f(b)[i]
+                                      : act_f(a)[i] + act_f(b)[i];
     }
     op_round(&y);
     return y;
+}
+
+struct act op_add(struct ops *o, const struct act *a, const struct act *b)
+{
+    return pairwise(o, a, b, false);
+}
+
+struct act op_mul(struct ops *o, const struct act *a, const struct act *b)
+{
+    return pairwise(o, a, b, true);
 }
 
 void op_scale(const struct act *x, double factor)

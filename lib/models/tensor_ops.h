@@ -125,6 +125,7 @@ struct act op_layer_norm(struct ops *o, const struct act *x,
                          const struct scale_shift *w, double eps);
 
 struct act op_add(struct ops *o, const struct act *a, const struct act *b);
+struct act op_mul(struct ops *o, const struct act *a, const struct act *b);
 
 /* Rounds every value to x's dtype; in place. */
 void op_round(const struct act *x);

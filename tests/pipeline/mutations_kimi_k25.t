@@ -16,7 +16,8 @@ planted $K "no interpolation" 's/^    r->dims = m->mla.rope;/&r->type = ROTARY_D
 planted $K "mscale left out of the scale" 's/m->mla.scale \*= g \* g;/(void)g;/'
 planted $C "the bias left out of the choice" \
     's/op_route(&p->ops, &scores, &w->bias/op_route(\&p->ops, \&scores, NULL/'
-planted $K "routed experts not scaled" 's/^    m->decoder.shared_width = shared/r->scale = 1;&/'
+planted lib/models/decoder_config.c "routed experts not scaled" \
+    's/^    d->shared_width = shared/r->scale = 1;&/'
 planted $C "no shared expert" 's/^        \*y = op_add(&p->ops, y, &shared)/(void)shared/'
 planted $K "two experts of one layer exchanged" \
     's/^    {NULL, NULL},/{".1.mlp.experts.0.", ".1.mlp.experts.x."}, {".1.mlp.experts.1.", ".1.mlp.experts.0."}, {".1.mlp.experts.x.", ".1.mlp.experts.1."}, &/'
