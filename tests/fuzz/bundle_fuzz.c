@@ -12,10 +12,15 @@ static void read_one(const void *data, size_t size)
     struct bundle b;
     int fd = memory_file(data, size, path);
 
-    if (bundle_read(path, 16 << 20, NULL, &b, &err) == 0)
+    if (bundle_read(path, 16 << 20, NULL, &b, &err) == 0) {
+        json_t *faults = json_array();
+
+        bag_judge(&b.bag, faults);
+        json_decref(faults);
         bundle_release(&b);
-    else if (err.code == ERR_NONE)
+    } else if (err.code == ERR_NONE) {
         abort();
+    }
     close(fd);
 }
 
