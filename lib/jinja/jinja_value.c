@@ -668,7 +668,7 @@ void jval_print_repr(struct rt *rt, struct jsb *b, struct jval v)
         jval_print_repr(rt, b, jinja_loop_length(rt, v.loop));
         jsb_addch(b, '>');
         break;
-    default:
+    default: {
         /* 5.24 has classes of its own in their places */
         bool is_class = v.type == JV_FUNC && v.func >= JF_DICT &&
                         v.func <= JF_JOINER &&
@@ -685,6 +685,7 @@ void jval_print_repr(struct rt *rt, struct jsb *b, struct jval v)
                     "printing a %s, whose text upstream is an address",
                     jval_typename(v));
         }
+    }
     }
     rt->printing = me.up;
     rt_leave(rt);
