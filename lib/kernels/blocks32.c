@@ -30,12 +30,12 @@ static float fma_flushed(float a, float b, float c)
 }
 
 static float dot_from(float y, const float *a, int64_t a_step, const float *b,
-                      int64_t b_step, int64_t n)
+                      int64_t b_step, int64_t n, int64_t block)
 {
     y = flush(y);
 
-    for (int64_t at = 0; at < n; at += BLOCK) {
-        int64_t end = n - at < BLOCK ? n : at + BLOCK;
+    for (int64_t at = 0; at < n; at += block) {
+        int64_t end = n - at < block ? n : at + block;
         float pair[2] = {0, 0};
 
         for (int64_t i = at; i < end; i++)
@@ -51,25 +51,33 @@ static float dot_from(float y, const float *a, int64_t a_step, const float *b,
     return y;
 }
 
-float blocks32_dot(const float *a, int64_t a_step, const float *b,
-                   int64_t b_step, int64_t n)
+float blocks_dot(const float *a, int64_t a_step, const float *b, int64_t b_step,
+                 int64_t n, int64_t block)
 {
-    return dot_from(0, a, a_step, b, b_step, n);
+    return dot_from(0, a, a_step, b, b_step, n, block);
+}
+
+int64_t even32_block(int64_t n)
+{
+    int64_t blocks = (n + BLOCK - 1) / BLOCK;
+
+    return blocks > 1 && n % (2 * blocks) == 0 ? n / blocks : BLOCK;
 }
 
 struct job {
     float *y;
     const float *x, *bias;
     const struct dense_weight *w;
-    int64_t rows, chunk;
-    bool is_added;
+    int64_t rows;
+    struct blocks32 how;
 };
 
 static void piece(void *ctx, int64_t first, int64_t end)
 {
     const struct job *job = ctx;
     const struct dense_weight *w = job->w;
-    const int64_t first_chunk = w->in < job->chunk ? w->in : job->chunk;
+    const int64_t chunk = job->how.chunk, block = job->how.block;
+    const int64_t first_chunk = w->in < chunk ? w->in : chunk;
     float *decoded =
         threads_scratch(SCRATCH_PIECE, (size_t)w->in * sizeof(*decoded) + 1);
 
@@ -79,13 +87,13 @@ static void piece(void *ctx, int64_t first, int64_t end)
         for (int64_t t = 0; t < job->rows; t++) {
             const float *x = job->x + t * w->in;
             float *to = &job->y[t * w->out + o];
-            float y = dot_from(job->is_added ? *to : 0, x, 1, decoded, 1,
-                               first_chunk);
+            float y = dot_from(job->how.is_added ? *to : 0, x, 1, decoded, 1,
+                               first_chunk, block);
 
-            for (int64_t k = first_chunk; k < w->in; k += job->chunk) {
-                int64_t n = w->in - k < job->chunk ? w->in - k : job->chunk;
+            for (int64_t k = first_chunk; k < w->in; k += chunk) {
+                int64_t n = w->in - k < chunk ? w->in - k : chunk;
 
-                y = flush(y + blocks32_dot(x + k, 1, decoded + k, 1, n));
+                y = flush(y + dot_from(0, x + k, 1, decoded + k, 1, n, block));
             }
             if (job->bias)
                 y += job->bias[o];
@@ -96,9 +104,9 @@ static void piece(void *ctx, int64_t first, int64_t end)
 
 void blocks32_matmul_plain(float *y, const float *x,
                            const struct dense_weight *w, const float *bias,
-                           int64_t rows, int64_t chunk, bool is_added)
+                           int64_t rows, struct blocks32 how)
 {
-    struct job job = {y, x, bias, w, rows, chunk, is_added};
+    struct job job = {y, x, bias, w, rows, how};
 
     threads_for(w->out, GRAIN, piece, &job);
 }
@@ -109,13 +117,24 @@ void blocks32_matmul(float *y, const float *x, const struct dense_weight *w,
     BUG_ON(w->dtype != DTYPE_BF16 || rows < 0 || chunk < 0 || chunk % BLOCK);
     if (w->in == 0) /* no sum at all */
         chunk = BLOCK;
-    kernels_table()->blocks32_matmul(y, x, w, bias, rows, chunk ? chunk : w->in,
-                                     false);
+    struct blocks32 how = {BLOCK, chunk ? chunk : w->in, false};
+    kernels_table()->blocks32_matmul(y, x, w, bias, rows, how);
 }
 
 void blocks32_matmul_add(float *y, const float *x, const struct dense_weight *w,
                          int64_t rows)
 {
+    struct blocks32 how = {BLOCK, w->in, true};
+
     BUG_ON(w->dtype != DTYPE_BF16 || rows < 0 || w->in < 1);
-    kernels_table()->blocks32_matmul(y, x, w, NULL, rows, w->in, true);
+    kernels_table()->blocks32_matmul(y, x, w, NULL, rows, how);
+}
+
+void even32_matmul(float *y, const float *x, const struct dense_weight *w,
+                   const float *bias, int64_t rows)
+{
+    struct blocks32 how = {even32_block(w->in), w->in ? w->in : BLOCK, false};
+
+    BUG_ON(w->dtype != DTYPE_BF16 || rows < 0);
+    kernels_table()->blocks32_matmul(y, x, w, bias, rows, how);
 }

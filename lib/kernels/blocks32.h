@@ -25,7 +25,18 @@ void blocks32_matmul(float *y, const float *x, const struct dense_weight *w,
 void blocks32_matmul_add(float *y, const float *x, const struct dense_weight *w,
                          int64_t rows);
 
-/* One sum, of a[i * a_step] * b[i * b_step] for i < n. */
-float blocks32_dot(const float *a, int64_t a_step, const float *b,
-                   int64_t b_step, int64_t n);
+/*
+ * even32 v1: blocks32 without chunks, but n columns that are not whole blocks
+ * of 32 are cut evenly: into ceil(n / 32) blocks of one length, where that is a
+ * whole even number.  (PyTorch's own products on a processor with AMX; from 128
+ * columns, 200 rows and 96 outputs on it is blocks32 again.)
+ */
+void even32_matmul(float *y, const float *x, const struct dense_weight *w,
+                   const float *bias, int64_t rows);
+int64_t even32_block(int64_t n); /* the length of its blocks */
+
+/* One sum, of a[i * a_step] * b[i * b_step] for i < n, in blocks of `block`
+ * columns: 32, or even32's of some n. */
+float blocks_dot(const float *a, int64_t a_step, const float *b, int64_t b_step,
+                 int64_t n, int64_t block);
 #endif

@@ -10,14 +10,14 @@
 #include <immintrin.h>
 #include <string.h>
 
-enum { BLOCK = 32, LANES = 16, FLUSH = 0x8040 /* FTZ and DAZ */ };
+enum { FULL = 32, LANES = 16, FLUSH = 0x8040 /* FTZ and DAZ */ };
 
 struct job {
     float *y;
     const float *x, *bias;
     const struct dense_weight *w;
-    int64_t rows, chunk;
-    bool is_added;
+    int64_t rows;
+    struct blocks32 how;
 };
 
 /* Eight columns of eight rows, `stride` apart: panel[k][0 .. 8) from there. */
@@ -81,13 +81,13 @@ static inline void step(__m256 *a, __m256 *b, const float *x, __m256 wa,
 
 /* Three rows of x, columns [0, n) of one chunk, added to y [3][2]. */
 static void three_rows(__m256 *y, const float *x, int64_t stride,
-                       const float *panel, int64_t n)
+                       const float *panel, int64_t n, int64_t block)
 {
     const __m256 zero = _mm256_setzero_ps();
     const float *x1 = x + stride, *x2 = x + 2 * stride;
 
-    for (int64_t at = 0; at < n; at += BLOCK) {
-        int64_t end = n - at < BLOCK ? n : at + BLOCK, k = at;
+    for (int64_t at = 0; at < n; at += block) {
+        int64_t end = n - at < block ? n : at + block, k = at;
         __m256 e0 = zero, e1 = zero, e2 = zero, e3 = zero, e4 = zero, e5 = zero;
         __m256 o0 = zero, o1 = zero, o2 = zero, o3 = zero, o4 = zero, o5 = zero;
 
@@ -112,12 +112,12 @@ static void three_rows(__m256 *y, const float *x, int64_t stride,
             step(&e2, &e3, x1 + k, wa, wb);
             step(&e4, &e5, x2 + k, wa, wb);
         }
-        if (end - at < BLOCK - 1) { /* the zeros of the padding */
+        if (end - at < FULL - 1) { /* the zeros of the padding */
             e0 = _mm256_add_ps(e0, zero), e1 = _mm256_add_ps(e1, zero);
             e2 = _mm256_add_ps(e2, zero), e3 = _mm256_add_ps(e3, zero);
             e4 = _mm256_add_ps(e4, zero), e5 = _mm256_add_ps(e5, zero);
         }
-        if (end - at < BLOCK) {
+        if (end - at < FULL) {
             o0 = _mm256_add_ps(o0, zero), o1 = _mm256_add_ps(o1, zero);
             o2 = _mm256_add_ps(o2, zero), o3 = _mm256_add_ps(o3, zero);
             o4 = _mm256_add_ps(o4, zero), o5 = _mm256_add_ps(o5, zero);
@@ -132,19 +132,20 @@ static void three_rows(__m256 *y, const float *x, int64_t stride,
 static void some_rows(const struct job *job, float *out, int64_t row,
                       int64_t count, const float *panel)
 {
-    const int64_t in = job->w->in, chunk = job->chunk;
+    const int64_t in = job->w->in, chunk = job->how.chunk;
+    const int64_t block = job->how.block;
     const float *x = job->x + row * in;
     int64_t stride = count < 3 ? 0 : in; /* then the first row three times */
     __m256 total[6], y[6];
 
     for (int i = 0; i < 6; i++)
         total[i] = _mm256_loadu_ps(out + i * 8);
-    three_rows(total, x, stride, panel, in < chunk ? in : chunk);
+    three_rows(total, x, stride, panel, in < chunk ? in : chunk, block);
     for (int64_t k = chunk; k < in; k += chunk) {
         for (int i = 0; i < 6; i++)
             y[i] = _mm256_setzero_ps();
         three_rows(y, x + k, stride, panel + k * LANES,
-                   in - k < chunk ? in - k : chunk);
+                   in - k < chunk ? in - k : chunk, block);
         for (int i = 0; i < 6; i++)
             total[i] = _mm256_add_ps(total[i], y[i]);
     }
@@ -157,7 +158,7 @@ static void start(const struct job *job, float *out, int64_t row, int64_t count,
                   int64_t first, int64_t n)
 {
     memset(out, 0, 3 * LANES * sizeof(*out));
-    for (int64_t r = 0; r < count && job->is_added; r++)
+    for (int64_t r = 0; r < count && job->how.is_added; r++)
         for (int64_t lane = 0; lane < n; lane++)
             out[r * LANES + lane] =
                 job->y[(row + r) * job->w->out + first + lane];
@@ -207,9 +208,9 @@ static void piece(void *ctx, int64_t begin, int64_t end)
 
 void blocks32_matmul_avx2(float *y, const float *x,
                           const struct dense_weight *w, const float *bias,
-                          int64_t rows, int64_t chunk, bool is_added)
+                          int64_t rows, struct blocks32 how)
 {
-    struct job job = {y, x, bias, w, rows, chunk, is_added};
+    struct job job = {y, x, bias, w, rows, how};
 
     threads_for(w->out, LANES, piece, &job);
 }

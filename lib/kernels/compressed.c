@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANES = 16, BLOCK = 32, SLOTS = 16, CHAIN_BLOCK = 128, GRAIN = 4 };
+enum { LANES = 16, SLOTS = 16, CHAIN_BLOCK = 128, GRAIN = 4 };
 
 /* ---- which columns ---- */
 
@@ -39,7 +39,7 @@ static int by_number(const void *a, const void *b)
 /* The columns that a row sees, ascending, and the place of each among the whole
  * blocks that hold one: `wide` places. */
 struct columns {
-    int64_t *seen, *place, count, wide;
+    int64_t *seen, *place, count, wide, block;
 };
 
 static size_t most_seen(const struct seeing *how, int64_t rows)
@@ -52,20 +52,21 @@ static size_t most_seen(const struct seeing *how, int64_t rows)
 static size_t most_columns(const struct seeing *how, int64_t rows)
 {
     int64_t near = how->window < rows ? how->window : rows;
-    int64_t far = how->picked ? how->most : how->entries / BLOCK + 2;
-    int64_t blocks = near / BLOCK + 2 + far;
-    int64_t all = (rows + how->entries + BLOCK - 1) / BLOCK;
+    int64_t block = even32_block(rows + how->entries);
+    int64_t far = how->picked ? how->most : how->entries / block + 2;
+    int64_t blocks = near / block + 2 + far;
+    int64_t all = (rows + how->entries + block - 1) / block;
 
-    return (size_t)((blocks < all ? blocks : all) * BLOCK);
+    return (size_t)((blocks < all ? blocks : all) * block);
 }
 
 static void see_one(struct columns *c, int64_t column)
 {
     bool is_new =
-        c->count == 0 || c->seen[c->count - 1] / BLOCK != column / BLOCK;
+        c->count == 0 || c->seen[c->count - 1] / c->block != column / c->block;
 
-    c->wide += is_new ? BLOCK : 0;
-    c->place[c->count] = c->wide - BLOCK + column % BLOCK;
+    c->wide += is_new ? c->block : 0;
+    c->place[c->count] = c->wide - c->block + column % c->block;
     c->seen[c->count++] = column;
 }
 
@@ -75,6 +76,7 @@ static void see(struct columns *c, const struct seeing *how, int64_t row,
     int64_t first = row - how->window + 1;
 
     c->count = c->wide = 0;
+    c->block = even32_block(rows + how->entries);
     for (int64_t j = first > 0 ? first : 0; j <= row; j++)
         see_one(c, j);
     if (how->picked) {
@@ -125,15 +127,16 @@ static double chain_f64(const double *a, int64_t a_step, const double *b,
 }
 
 static float dot(const float *a, int64_t a_step, const float *b, int64_t b_step,
-                 int64_t n, enum dtype t)
+                 int64_t n, int64_t block, enum dtype t)
 {
-    return t == DTYPE_BF16 ? blocks32_dot(a, a_step, b, b_step, n)
+    return t == DTYPE_BF16 ? blocks_dot(a, a_step, b, b_step, n, block)
                            : chain(a, a_step, b, b_step, n);
 }
 
 static double dot_f64(const double *a, int64_t a_step, const double *b,
-                      int64_t b_step, int64_t n, enum dtype t)
+                      int64_t b_step, int64_t n, int64_t block, enum dtype t)
 {
+    (void)block;
     (void)t;
     return chain_f64(a, a_step, b, b_step, n);
 }

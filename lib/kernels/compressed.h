@@ -10,7 +10,7 @@
  * Attention over a window of keys and over compressed entries, as Transformers'
  * eager graph of DeepSeek-V4 computes it (deepseek-v4.md 6).  t is the compute
  * dtype: inputs are exact in it and results rounded to it (F32: not); the _f64
- * forms round nothing.  Products are blocks32 in BF16, else chain128.  Rows are
+ * forms round nothing.  Products are even32 in BF16, else chain128.  Rows are
  * divided among the threads.
  */
 
@@ -83,7 +83,7 @@ void compressed_pick_f64(int64_t *picked, const double *q, const double *key,
  *     y = t(sum of p kv)
  * Columns are the rows of kv and the sink after them: the denominator is
  * lanes16 over the column's number, and the last sum goes over those whole
- * blocks of 32 columns in which one is seen.
+ * blocks of even32 in which a column is seen.
  */
 struct seeing {
     int64_t heads, dim, window, entries, rate;

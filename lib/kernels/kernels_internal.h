@@ -33,6 +33,12 @@ static inline double canonical_f64(double x)
  * affair.  KERNEL_FORM declares the functions of a form, KERNEL_TABLE is its
  * table: a new entry stands in all three lists.
  */
+/* Columns of a block and of a chunk (never 0); is y added to? */
+struct blocks32 {
+    int64_t block, chunk;
+    bool is_added;
+};
+
 struct kernel_table {
     enum kernel_form form;
     const char *name;
@@ -65,8 +71,7 @@ struct kernel_table {
                             int64_t tokens);
     void (*blocks32_matmul)(float *y, const float *x,
                             const struct dense_weight *w, const float *bias,
-                            int64_t rows, int64_t chunk /* never 0 */,
-                            bool is_added);
+                            int64_t rows, struct blocks32 how);
 };
 
 #define KERNEL_FORM(form)                                                     \
@@ -102,7 +107,7 @@ struct kernel_table {
         const struct gated_delta *shape, int64_t tokens);                     \
     void blocks32_matmul_##form(                                              \
         float *y, const float *x, const struct dense_weight *w,               \
-        const float *bias, int64_t rows, int64_t chunk, bool is_added)
+        const float *bias, int64_t rows, struct blocks32 how)
 
 #define KERNEL_TABLE(FORM, form)                                               \
     {                                                                          \

@@ -62,13 +62,25 @@ float vec_exp(float x)
     return ldexpf(1 + fmaf(r * r, y, r), (int)n);
 }
 
+/* One after the other when they do not fill a vector. */
+static float vec_sum(const float *x, int64_t n)
+{
+    float sum = 0;
+
+    if (n >= 16)
+        return lanes16_sum(x, n);
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
+}
+
 void softmax_vec_row(float *y, const float *x, int64_t n)
 {
     float max = softmax_max(x, n);
 
     for (int64_t i = 0; i < n; i++)
         y[i] = vec_exp(x[i] - max);
-    float factor = 1.0f / lanes16_sum(y, n);
+    float factor = 1.0f / vec_sum(y, n);
     for (int64_t i = 0; i < n; i++)
         y[i] *= factor;
 }

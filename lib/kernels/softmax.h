@@ -13,10 +13,11 @@ void softmax_row(float *y, const float *x, int64_t n);
 void softmax_row_f64(double *y, const double *x, int64_t n);
 
 /*
- * The same with vec_exp: the exponential of PyTorch's vectorised softmax,
- * within 1 unit of the last place (SLEEF's expf with fma): n = x log2(e) to the
- * nearest integer; r = x - n ln 2, ln 2 in two parts; y = (1 + fma(r r, p(r),
- * r)) 2^n, p of degree 5; 0 below -104, infinity above 100.
+ * The same with vec_exp, and fewer than 16 values summed one after the other:
+ * PyTorch's vectorised softmax.  Its exponential lies within 1 unit of the last
+ * place (SLEEF's expf with fma): n = x log2(e) to the nearest integer; r = x -
+ * n ln 2, ln 2 in two parts; y = (1 + fma(r r, p(r), r)) 2^n, p of degree 5; 0
+ * below -104, infinity above 100.
  */
 void softmax_vec_row(float *y, const float *x, int64_t n);
 float vec_exp(float x);

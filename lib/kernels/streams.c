@@ -1,7 +1,9 @@
 /* The arithmetic of hyper-connections. */
 #include "kernels/streams.h"
 
+#include "base/bug.h"
 #include "kernels/blocks32.h"
+#include "kernels/cascade.h"
 #include "kernels/elementary.h"
 #include "kernels/kernels_internal.h"
 #include "kernels/round.h"
@@ -19,7 +21,7 @@ static float streams_dot(const float *m, const float *x, int64_t n,
     float sum = 0;
 
     if (t == DTYPE_BF16)
-        return blocks32_dot(m, n, x, 1, n);
+        return blocks_dot(m, n, x, 1, n, 32);
     for (int64_t j = 0; j < n; j++)
         sum = fmaf(m[j * n], x[j], sum);
     return sum;
@@ -33,6 +35,27 @@ static double streams_dot_f64(const double *m, const double *x, int64_t n,
     (void)t;
     for (int64_t j = 0; j < n; j++)
         sum = fma(m[j * n], x[j], sum);
+    return sum;
+}
+
+/* Row or column i of a matrix [n, n]. */
+static float line_sum(const float *line, int64_t n, int64_t step, int64_t i)
+{
+    float x[STREAMS_MOST];
+
+    for (int64_t k = 0; k < n; k++)
+        x[k] = line[k * step];
+    return step == 1 ? cascade_sum(x, n) : cascade_column_sum(x, n, i, n);
+}
+
+static double line_sum_f64(const double *line, int64_t n, int64_t step,
+                           int64_t i)
+{
+    double sum = 0;
+
+    (void)i;
+    for (int64_t k = 0; k < n; k++)
+        sum += line[k * step];
     return sum;
 }
 
@@ -52,6 +75,7 @@ void streams_sinkhorn(float *m, int64_t rows, int64_t n, int64_t iterations,
 {
     struct sinkhorn_job job = {m, n, iterations, (float)eps};
 
+    BUG_ON(n > STREAMS_MOST);
     threads_for(rows, GRAIN, sinkhorn_piece, &job);
 }
 

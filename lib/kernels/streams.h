@@ -15,8 +15,10 @@
 /*
  * m [rows, n, n] in place, in f32: softmax along each row of a matrix, + eps;
  * columns divided by (their sum + eps); then iterations - 1 times rows, then
- * columns.  Sums in ascending order.
+ * columns.  The softmax adds up in ascending order and multiplies by 1 / sum;
+ * the other sums are PyTorch's (kernels/cascade.h), ascending in double.
  */
+enum { STREAMS_MOST = 64 };
 void streams_sinkhorn(float *m, int64_t rows, int64_t n, int64_t iterations,
                       double eps);
 void streams_sinkhorn_f64(double *m, int64_t rows, int64_t n,

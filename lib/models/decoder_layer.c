@@ -49,6 +49,25 @@ int decoder_mixer(struct decoder_pass *p, const struct decoder_weights *w,
     return decoder_tap(p, layer, "mixer", y, err);
 }
 
+/* A product over all rows, a sequence at a time as upstream calls it. */
+static struct act linear(struct decoder_pass *p, const struct act *x,
+                         const struct dense_weight *w)
+{
+    struct ops *o = &p->ops;
+    struct act y = ops_new(o, x->rows, w->out, x->dtype);
+
+    for (int64_t k = 0; k < p->count; k++) {
+        size_t mark = ops_mark(o);
+        struct act rows = decoder_rows(p, x, k), to = decoder_rows(p, &y, k);
+        struct act of = op_eager_linear(o, &rows, w);
+
+        y.dtype = of.dtype;
+        act_copy(&to, &of);
+        ops_release(o, mark);
+    }
+    return y;
+}
+
 int decoder_scores(struct decoder_pass *p, const struct decoder_weights *w,
                    int64_t layer, const struct act *x, struct act *scores,
                    struct err *err)
@@ -59,7 +78,7 @@ int decoder_scores(struct decoder_pass *p, const struct decoder_weights *w,
 
     if (d->router == ROUTER_F32)
         in.dtype = wide;
-    *scores = op_dense(&p->ops, &in, &w->router, NULL);
+    *scores = linear(p, &in, &w->router);
     if (decoder_tap(p, layer, "router", scores, err))
         return -1;
     if (d->router == ROUTER_F32_SCORES)

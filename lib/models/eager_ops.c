@@ -4,6 +4,7 @@
 #include "base/bug.h"
 #include "kernels/cascade.h"
 #include "kernels/eager.h"
+#include "kernels/linear.h"
 
 enum dtype ops_compute(enum precision p)
 {
@@ -26,6 +27,18 @@ struct act op_eager_rms_norm(struct ops *o, const struct act *x,
     BUG_ON(x->cols % width || (weight && weight->count != width));
     cascade_rms_norm(act_f(&y), act_f(x), weight ? weight->f : NULL,
                      x->rows * (x->cols / width), width, eps, y.dtype);
+    return y;
+}
+
+struct act op_eager_linear(struct ops *o, const struct act *x,
+                           const struct dense_weight *w)
+{
+    if (x->dtype != DTYPE_F32 || o->sums != SUMS_WRITTEN)
+        return op_dense(o, x, w, NULL);
+    struct act y = ops_new(o, x->rows, w->out, DTYPE_F32);
+
+    BUG_ON(x->cols != w->in);
+    linear_torch(act_f(&y), act_f(x), w, x->rows);
     return y;
 }
 

@@ -19,12 +19,17 @@ struct act op_eager_rms_norm(struct ops *o, const struct act *x,
                              const struct param *weight, int64_t width,
                              double eps);
 
+/* x W^T of one of upstream's calls, the rows of one record; in f32 in
+ * PyTorch's order there (kernels/linear.h). */
+struct act op_eager_linear(struct ops *o, const struct act *x,
+                           const struct dense_weight *w);
+
 /* silu(gate) * up, both results rounded. */
 struct act op_swiglu(struct ops *o, const struct act *gate,
                      const struct act *up);
 
-/* In place.  x is one of upstream's calls, the rows of one record: PyTorch takes
- * the last few values of a tensor by another exp (kernels/eager.h). */
+/* In place.  x is one of upstream's calls, the rows of one record: PyTorch
+ * takes the last few values of a tensor by another exp (kernels/eager.h). */
 void op_eager_sigmoid(const struct act *x);
 
 /*

@@ -2,15 +2,11 @@
 #include "models/hyper.h"
 
 #include "base/bug.h"
-#include "base/mem.h"
-#include "kernels/dense.h"
 #include "kernels/streams.h"
 #include "models/eager_ops.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { CHAIN_COLUMNS = 256 };
 
 /* ---- configuration and tensors ---- */
 
@@ -23,8 +19,9 @@ int hyper_read(struct hyper *h, const struct section *s, int64_t hidden,
         config_count(s, "hc_sinkhorn_iters", 20, &h->iterations, err) ||
         config_real(s, "hc_eps", 1e-6, &h->eps, err))
         return -1;
-    if (h->streams > 64)
-        return config_refuse(s, "hc_mult", err, "is more than 64");
+    if (h->streams > STREAMS_MOST)
+        return config_refuse(s, "hc_mult", err, "is more than %d",
+                             STREAMS_MOST);
     return 0;
 }
 
@@ -70,50 +67,6 @@ struct hyper_site hyper_site_rows(const struct hyper_site *s, int64_t first,
                                act_rows(&s->comb, first, count)};
 }
 
-/* Columns [first, first + count) of w, side by side at `to`. */
-static struct dense_weight weight_columns(const struct dense_weight *w,
-                                          int64_t first, int64_t count,
-                                          char *to)
-{
-    size_t size = dtype_bits(w->dtype) / 8;
-
-    for (int64_t r = 0; r < w->out; r++)
-        memcpy(to + (size_t)(r * count) * size,
-               (const char *)w->data + (size_t)(r * w->in + first) * size,
-               (size_t)count * size);
-    return (struct dense_weight){w->dtype, w->out, count, to};
-}
-
-/*
- * fn z in f32 in the order of PyTorch's product there (torch 2.13 with MKL,
- * seen with 64, 256 and 512 columns of 63 and 64 rows): one chain for every 256
- * columns, the chains added up.
- */
-static struct act product(struct ops *o, const struct act *z,
-                          const struct dense_weight *fn)
-{
-    if (act_is_wide(z))
-        return op_dense(o, z, fn, NULL);
-    struct act y = ops_new(o, z->rows, fn->out, z->dtype);
-    struct act sum = ops_new(o, z->rows, fn->out, z->dtype);
-    char *columns = xmalloc((size_t)(fn->out * CHAIN_COLUMNS) * sizeof(float));
-
-    for (int64_t at = 0, n; at < z->cols; at += n) {
-        n = z->cols - at < CHAIN_COLUMNS ? z->cols - at : CHAIN_COLUMNS;
-        size_t mark = ops_mark(o);
-        struct dense_weight w = weight_columns(fn, at, n, columns);
-        struct act x = op_columns(o, z, at, n);
-
-        dense_matmul_order(act_f(&sum), act_f(&x), &w, NULL, DENSE_CHAIN,
-                           z->rows);
-        for (int64_t i = 0; i < y.rows * y.cols; i++)
-            act_f(&y)[i] = at ? act_f(&y)[i] + act_f(&sum)[i] : act_f(&sum)[i];
-        ops_release(o, mark);
-    }
-    free(columns);
-    return y;
-}
-
 /* fn of the normed streams, in f32. */
 static struct act coefficients(struct ops *o, const struct hyper *h,
                                const struct hyper_weights *w,
@@ -123,7 +76,7 @@ static struct act coefficients(struct ops *o, const struct hyper *h,
 
     z.dtype = ops_dtype(o->precision, DTYPE_F32);
     z = op_eager_rms_norm(o, &z, NULL, z.cols, h->norm_eps);
-    return product(o, &z, &w->fn);
+    return op_eager_linear(o, &z, &w->fn);
 }
 
 /* y = c[.., first + k] scale[which] + base[first + k] */
@@ -244,7 +197,9 @@ void op_hyper_mean(struct ops *o, const struct hyper *h, const struct act *x,
         else
             act_f(&ones)[i] = 1;
     }
-    collapse(h, x, &ones, y);
+    struct act sum = *y;
+    sum.dtype = ones.dtype;
+    collapse(h, x, &ones, &sum);
     for (int64_t i = 0; i < y->rows * y->cols; i++) {
         if (act_is_wide(y))
             act_d(y)[i] /= (double)h->streams;
@@ -264,5 +219,5 @@ int64_t hyper_work_values(const struct hyper *h)
 {
     int64_t out = (2 + h->streams) * h->streams;
 
-    return h->streams * h->hidden + h->streams + 2 * out + CHAIN_COLUMNS;
+    return h->streams * h->hidden + h->streams + out;
 }

@@ -75,8 +75,7 @@ void op_hyper_head(struct ops *o, const struct hyper *h,
                    const struct hyper_weights *w, const struct act *x,
                    const struct act *y);
 
-/* The mean of the streams into y: how GLM-5-Next ends.  Sum and quotient are
- * rounded. */
+/* The mean of the streams into y, rounded once: how GLM-5-Next ends. */
 void op_hyper_mean(struct ops *o, const struct hyper *h, const struct act *x,
                    const struct act *y);
 

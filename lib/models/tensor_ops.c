@@ -196,8 +196,7 @@ struct act op_dense(struct ops *o, const struct act *x,
     }
     if (o->sums == SUMS_WRITTEN && x->dtype == DTYPE_BF16 &&
         w->dtype == DTYPE_BF16)
-        blocks32_matmul(act_f(&y), act_f(x), w, bias ? bias->f : NULL, y.rows,
-                        0);
+        even32_matmul(act_f(&y), act_f(x), w, bias ? bias->f : NULL, y.rows);
     else
         dense_matmul_order(act_f(&y), act_f(x), w, bias ? bias->f : NULL,
                            o->sums == SUMS_CHAIN ? DENSE_CHAIN : DENSE_CHAIN128,

@@ -53,8 +53,8 @@ void act_copy(const struct act *dst, const struct act *src);
 
 /*
  * The order in which linear layers add up, by name in stage records.  written:
- * grid24 or grid32, of bf16 with bf16 blocks32, else chain128.  chain128: no
- * blocks32, for families whose references come from elsewhere.  chain: one
+ * grid24 or grid32, of bf16 with bf16 even32, else chain128.  chain128: no
+ * even32, for families whose references come from elsewhere.  chain: one
  * chain each, as MLX's CPU backend does, for judging a pass against a reference
  * that was recorded there.  f64 always sums as written.
  */

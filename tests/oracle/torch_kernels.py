@@ -3,7 +3,8 @@
     python tests/oracle/torch_kernels.py fixtures/torch/kernels.safetensors
 
 Needs torch 2.13.0 (CPU) and safetensors, on a processor with AVX2 or AVX-512:
-without one the fused attention kernel takes another exponential.
+without one the fused attention kernel takes another exponential.  The products
+of bf16 and of f32 are those of a processor with AMX and AVX-512.
 """
 
 import sys
@@ -16,6 +17,43 @@ CASES = {  # name: rows, heads, kv heads, key width, value width
     "flash_long": (530, 1, 1, 8, 8),
     "math": (24, 2, 2, 24, 16),
 }
+
+LINEAR = (  # rows, columns, outputs, of f32
+    (1, 70, 24), (2, 40, 8), (2, 100, 8), (15, 400, 4), (15, 300, 4), (16, 385, 4), (16, 800, 4), (4, 50, 1),
+)
+EVEN = (40, 66, 72, 96, 100, 104, 210)  # columns, of bf16
+STREAMS = (2, 3, 4, 5, 8)
+
+
+def sinkhorn(m, iterations):
+    m = torch.softmax(m, -1) + 1e-6
+    m = m / (m.sum(-2, keepdim=True) + 1e-6)
+    for _ in range(iterations - 1):
+        m = m / (m.sum(-1, keepdim=True) + 1e-6)
+        m = m / (m.sum(-2, keepdim=True) + 1e-6)
+    return m
+
+
+def products(out):
+    torch.manual_seed(2)
+    for i, (rows, columns, outputs) in enumerate(LINEAR):
+        x, w = torch.randn(rows, columns), torch.randn(outputs, columns)
+        out[f"linear{i}.x"], out[f"linear{i}.w"] = x, w
+        out[f"linear{i}.y"] = torch.nn.functional.linear(x[None], w)[0]
+    for n in EVEN:
+        # two huge values that often cancel: what was added in between is lost
+        x, w = torch.ones(40, n), torch.randint(0, 2, (24, n)) * 2.0 - 1
+        for row in range(40):
+            x[row, 3 * row % n] = x[row, (7 * row + 11) % n] = 2.0**60
+        x, w = x.to(torch.bfloat16), w.to(torch.bfloat16)
+        out[f"even{n}.x"], out[f"even{n}.w"] = x, w
+        out[f"even{n}.y"] = torch.nn.functional.linear(x[None], w)[0]
+    for n in STREAMS:
+        m = torch.randn(1, 20, n, n)
+        out[f"sinkhorn{n}.x"], out[f"sinkhorn{n}.y"] = m, sinkhorn(m, 20)
+    for n in (3, 15, 16, 40):
+        x = torch.randn(20, n)
+        out[f"softmax{n}.x"], out[f"softmax{n}.y"] = x, torch.softmax(x, -1)
 
 
 def main(path):
@@ -47,6 +85,7 @@ def main(path):
         )
         for part, t in zip("qkvy", (q, k, v, y)):
             out[f"{name}.{part}"] = t[0].transpose(0, 1).contiguous()
+    products(out)
     save_file(out, path, metadata={"torch": torch.__version__})
 
 

@@ -2,11 +2,14 @@
  * Kernels that follow PyTorch's CPU backend, against recordings of torch 2.13.0
  * (fixtures/torch, made by tests/oracle/torch_kernels.py).
  */
+#include "kernels/blocks32.h"
 #include "kernels/cascade.h"
 #include "kernels/eager.h"
+#include "kernels/linear.h"
 #include "kernels/round.h"
 #include "kernels/sdpa.h"
 #include "kernels/softmax.h"
+#include "kernels/streams.h"
 #include "safetensors/safetensors.h"
 
 #include "forms.h"
@@ -78,6 +81,90 @@ static void test_sums(void)
     is_int(wrong, 0, "sums of rows of 1 to 3072 values");
     tensor_release(&lengths);
     free(x), free(y);
+}
+
+static float *load_part(const char *name, int which, const char *part,
+                        int64_t *count)
+{
+    char full[32];
+
+    snprintf(full, sizeof(full), "%s%d.%s", name, which, part);
+    return load(full, count);
+}
+
+/* The shapes are those of torch_kernels.py. */
+static void test_linear(void)
+{
+    static const int64_t shapes[][2] = {{1, 24}, {2, 8},  {2, 8},  {15, 4},
+                                        {15, 4}, {16, 4}, {16, 4}, {4, 1}};
+
+    for (int i = 0; i < 8; i++) {
+        int64_t n, nw, ny, rows = shapes[i][0], out = shapes[i][1];
+        float *x = load_part("linear", i, "x", &n);
+        float *w = load_part("linear", i, "w", &nw);
+        float *want = load_part("linear", i, "y", &ny);
+        float *y = calloc((size_t)ny, sizeof(*y));
+        struct dense_weight weight = {DTYPE_F32, out, nw / out, w};
+
+        linear_torch(y, x, &weight, rows);
+        ok(differing(y, want, ny) == 0,
+           "a product in f32 of %d rows, %d columns", (int)rows,
+           (int)(nw / out));
+        free(x), free(w), free(want), free(y);
+    }
+}
+
+static void test_even(void)
+{
+    static const int columns[] = {40, 66, 72, 96, 100, 104, 210};
+    enum { OUT = 24, ROWS = 40 };
+    int64_t others = 0;
+
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+        int64_t n, nw, ny;
+        float *x = load_part("even", columns[i], "x", &n);
+        float *w = load_part("even", columns[i], "w", &nw);
+        float *want = load_part("even", columns[i], "y", &ny);
+        float *y = calloc((size_t)ny, sizeof(*y));
+        uint16_t *narrow = calloc((size_t)nw, sizeof(*narrow));
+        struct dense_weight weight = {DTYPE_BF16, OUT, columns[i], narrow};
+
+        dtype_from_f32(DTYPE_BF16, w, (size_t)nw, narrow);
+        even32_matmul(y, x, &weight, NULL, ROWS);
+        round_row(DTYPE_BF16, y, ny);
+        ok(differing(y, want, ny) == 0, "a product in bf16 of %d columns",
+           columns[i]);
+        blocks32_matmul(y, x, &weight, NULL, ROWS, 0);
+        others += differing(y, want, ny);
+        free(x), free(w), free(want), free(y), free(narrow);
+    }
+    ok(others > 100, "blocks of 32 are another order");
+}
+
+static void test_small_softmax(void)
+{
+    static const int streams[] = {2, 3, 4, 5, 8}, widths[] = {3, 15, 16, 40};
+    int64_t count, wrong = 0;
+
+    for (int i = 0; i < 5; i++) {
+        float *x = load_part("sinkhorn", streams[i], "x", &count);
+        float *want = load_part("sinkhorn", streams[i], "y", &count);
+
+        streams_sinkhorn(x, 20, streams[i], 20, 1e-6);
+        wrong += differing(x, want, count);
+        free(x), free(want);
+    }
+    is_int(wrong, 0, "Sinkhorn of 2 to 8 streams, every bit");
+    for (int i = 0; i < 4; i++) {
+        float *x = load_part("softmax", widths[i], "x", &count);
+        float *want = load_part("softmax", widths[i], "y", &count);
+
+        for (int64_t row = 0; row < 20; row++)
+            softmax_vec_row(x + row * widths[i], x + row * widths[i],
+                            widths[i]);
+        ok(differing(x, want, count) == 0, "softmax of %d values", widths[i]);
+        free(x), free(want);
+    }
 }
 
 static int64_t attend(const char *name, struct sdpa how, int64_t *total)
@@ -199,6 +286,9 @@ int main(void)
     for (int i = 0; use_form(i); i++) {
         test_activations();
         test_sums();
+        test_linear();
+        test_even();
+        test_small_softmax();
         test_attention();
         test_softmax();
         test_mask();

@@ -297,7 +297,7 @@ static json_t *orders(const struct forward_options *f)
                      "packed without rotation", "grid32 v1 (f32), grid24 v1",
                      "products",
                      f->precision == PRECISION_BF16 && f->sums == SUMS_WRITTEN
-                         ? "blocks32 v1 (bf16 by bf16), chain128 v1"
+                         ? "even32 v1 (bf16 by bf16), chain128 v1"
                          : "chain128 v1",
                      "rows", "lanes16 v1; of PyTorch's graphs cascade8 v1");
 }
