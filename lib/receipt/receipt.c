@@ -643,9 +643,11 @@ const char *receipt_state_name(enum receipt_state state)
     return names[state];
 }
 
-static void compare_one(struct receipt_row *row, enum hash_kind hash)
+/* Is it the listed content?  by_pointer: the listed blob id is that of the LFS
+ * pointer to it. */
+static bool is_listed(const struct receipt_file *want, enum hash_kind hash,
+                      const struct receipt_file *got, bool *by_pointer)
 {
-    const struct receipt_file *want = &row->listed, *got = &row->found;
     char pointer[HASH_GIT_HEX];
     int64_t pointer_size;
     bool is_sha = !want->sha256[0] || strcmp(want->sha256, got->sha256) == 0;
@@ -653,13 +655,29 @@ static void compare_one(struct receipt_row *row, enum hash_kind hash)
         !want->git_blob[0] || strcmp(want->git_blob, got->git_blob) == 0;
     bool is_size = want->size == got->size;
 
+    *by_pointer = false;
     if (!is_blob) {
         pointer_of(got, hash, pointer, &pointer_size);
-        row->by_pointer = strcmp(want->git_blob, pointer) == 0;
-        is_blob = row->by_pointer;
-        is_size |= row->by_pointer && want->size == pointer_size;
+        *by_pointer = strcmp(want->git_blob, pointer) == 0;
+        is_blob = *by_pointer;
+        is_size |= *by_pointer && want->size == pointer_size;
     }
-    row->state = is_sha && is_blob && is_size ? RECEIPT_SAME : RECEIPT_DIFFERS;
+    return is_sha && is_blob && is_size;
+}
+
+bool receipt_is_same(const struct receipt_file *listed, enum hash_kind hash,
+                     const struct receipt_file *found)
+{
+    bool by_pointer;
+
+    return is_listed(listed, hash, found, &by_pointer);
+}
+
+static void compare_one(struct receipt_row *row, enum hash_kind hash)
+{
+    row->state = is_listed(&row->listed, hash, &row->found, &row->by_pointer)
+                     ? RECEIPT_SAME
+                     : RECEIPT_DIFFERS;
 }
 
 void receipt_compare(const struct receipt *r, struct receipt *disk,

@@ -113,6 +113,14 @@ json_t *receipt_file_json(const struct receipt_file *f);
 
 const char *receipt_state_name(enum receipt_state state);
 
+/* SHA-1, or SHA-256 when the receipt's ids have 64 digits. */
+enum hash_kind receipt_hash(const struct receipt *r);
+
+/* Is a file of this size and these digests the listed one, by its own blob id
+ * or by that of its LFS pointer? */
+bool receipt_is_same(const struct receipt_file *listed, enum hash_kind hash,
+                     const struct receipt_file *found);
+
 struct receipt_row {
     enum receipt_state state;
     bool by_pointer; /* the listed blob id is that of its LFS pointer */

@@ -16,9 +16,6 @@ void receipt_add_tree(struct receipt *r, const char *path, const char *id);
 /* A Git object id: 40 hex digits, or 64. */
 int receipt_set_id(char out[HASH_GIT_HEX], const char *text, struct err *err);
 
-/* SHA-1, or SHA-256 when the receipt's ids have 64 digits. */
-enum hash_kind receipt_hash(const struct receipt *r);
-
 /* Is what the receipt states of trees and commit so?  Sets its strength when
  * `is_new`, else demands the one that it states. */
 int receipt_check_trees(struct receipt *r, bool is_new, struct err *err);

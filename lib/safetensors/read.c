@@ -71,8 +71,8 @@ static int check_order(const struct range *ranges, size_t count,
     return 0;
 }
 
-static int check_ranges(const struct st_header *h, int64_t data_size,
-                        struct err *err)
+int st_check_ranges(const struct st_header *h, int64_t data_size,
+                    struct err *err)
 {
     struct range *ranges = mem_array(h->count, sizeof(*ranges), SIZE_MAX, err);
     int ret;
@@ -91,13 +91,31 @@ static int check_ranges(const struct st_header *h, int64_t data_size,
     return ret;
 }
 
+int st_header_length(const unsigned char prefix[8], int64_t size, int64_t *out,
+                     struct err *err)
+{
+    uint64_t n = 0;
+
+    for (int i = 7; i >= 0; i--)
+        n = n << 8 | prefix[i];
+    if (n > ST_HEADER_CAP)
+        return err_set(err, ERR_INPUT,
+                       "a header of %llu bytes; at most %d are allowed",
+                       (unsigned long long)n, ST_HEADER_CAP);
+    if ((int64_t)n > size - 8)
+        return err_set(err, ERR_INPUT,
+                       "cut short: a header of %llu bytes in a file of %lld",
+                       (unsigned long long)n, (long long)size);
+    *out = (int64_t)n;
+    return 0;
+}
+
 /* Opens one file and gives what its header says, offsets made absolute. */
 static int open_file(struct st_file *file, const char *path,
                      struct st_header *h, struct err *err)
 {
     unsigned char prefix[8];
-    uint64_t n = 0;
-    int64_t size;
+    int64_t n, size;
 
     file->path = xstrdup(path);
     file->fd = io_open(path, &size, err);
@@ -110,30 +128,18 @@ static int open_file(struct st_file *file, const char *path,
     }
     if (io_pread(file->fd, path, prefix, 8, 0, err))
         return -1;
-    for (int i = 7; i >= 0; i--)
-        n = n << 8 | prefix[i];
-    if (n > ST_HEADER_CAP) {
-        err_set(err, ERR_INPUT,
-                "a header of %llu bytes; at most %d are allowed",
-                (unsigned long long)n, ST_HEADER_CAP);
+    if (st_header_length(prefix, size, &n, err))
         return err_in(err, "%s", path);
-    }
-    if ((int64_t)n > size - 8) {
-        err_set(err, ERR_INPUT,
-                "cut short: a header of %llu bytes in a file of %lld",
-                (unsigned long long)n, (long long)size);
-        return err_in(err, "%s", path);
-    }
     file->header = mem_array((size_t)n + 1, 1, ST_HEADER_CAP + 1, err);
     if (!file->header)
         return err_in(err, "%s", path);
     if (io_pread(file->fd, path, file->header, (size_t)n, 8, err))
         return -1;
     if (st_header_parse(file->header, (size_t)n, h, err) ||
-        check_ranges(h, size - 8 - (int64_t)n, err))
+        st_check_ranges(h, size - 8 - n, err))
         return err_in(err, "%s", path);
     for (size_t i = 0; i < h->count; i++)
-        h->infos[i].offset += 8 + (int64_t)n;
+        h->infos[i].offset += 8 + n;
     return 0;
 }
 

@@ -32,6 +32,15 @@ int st_header_parse(char *text, size_t len, struct st_header *out,
                     struct err *err);
 void st_header_release(struct st_header *h);
 
+/* The header's length, which the file's first 8 bytes tell, against the size of
+ * the whole file. */
+int st_header_length(const unsigned char prefix[8], int64_t size, int64_t *out,
+                     struct err *err);
+
+/* Are the tensors side by side, from the data area's start to its end? */
+int st_check_ranges(const struct st_header *h, int64_t data_size,
+                    struct err *err);
+
 /* The name as it may stand in a message: escaped, shortened. */
 const char *st_show(const char *name, char out[ST_SHOWN]);
 

@@ -49,11 +49,92 @@ runs 1 "other bytes" pipelines/fetch "$T/r.json" "$T/other" "$url/other"
 says "lib/model.bin: what came is not the receipt's" "are refused by name"
 [ ! -e "$T/other/lib/model.bin" ] && [ -z "$(find "$T/other" -name '.*.part')" ]
 ok $? "and get no name"
+runs 1 "the last byte is another" pipelines/fetch "$T/r.json" "$T/last" "$url/last"
+[ ! -e "$T/last/lib/model.bin" ] && [ -z "$(find "$T/last" -name '.*.part')" ]
+ok $? "nothing of it is left"
+sent() { sed -n "s|^/$1/lib/model.bin ||p" "$T/log.sent" | tail -n 1; }
+runs 1 "a source of another size" pipelines/fetch "$T/r.json" "$T/bigger" "$url/bigger"
+says "lib/model.bin: the source has 52728800 bytes, the receipt's has 300000" "is refused by what its header says"
+runs 1 "a body that does not end" pipelines/fetch "$T/r.json" "$T/longer" "$url/longer"
+says "lib/model.bin: more than the receipt's 300000 bytes" "is ended"
+sleep 0.3
+[ "$(sent longer)" -lt 20000000 ]
+ok $? "long before it is whole"
+mkdir -p "$T/whole/lib"
+head -c 1000 "$src/lib/model.bin" >"$T/whole/lib/.model.bin.part"
+runs 0 "a server that knows no ranges" pipelines/fetch "$T/r.json" "$T/whole" "$url/whole"
+same "$T/whole"
+ok $? "sends all of it again"
+runs 0 "a redirection" pipelines/fetch "$T/r.json" "$T/moved" "$url/moved"
+same "$T/moved"
+ok $? "is followed"
+runs 0 "a server that is busy" pipelines/fetch "$T/r.json" "$T/busy" "$url/busy"
+same "$T/busy"
+ok $? "is asked again"
+mkdir -p "$T/done/lib"
+cp "$src/lib/model.bin" "$T/done/lib/.model.bin.part"
+: >"$T/log"
+runs 0 "a part that is whole" pipelines/fetch "$T/r.json" "$T/done" "$url/x"
+is "$(grep -c model "$T/log")" 0 "is not asked for"
+# ended in the middle, by a signal that cannot be caught
+pipelines/fetch "$T/r.json" "$T/killed" "$url/slow" >/dev/null 2>&1 &
+fetching=$!
+i=0
+until [ -s "$T/killed/lib/.model.bin.part" ] || [ $i = 100 ]; do
+    sleep 0.1
+    i=$((i + 1))
+done
+"$receipt" receive "$T/r.json" "$T/killed" lib/model.bin -- false >/dev/null 2>"$T/err"
+says "is being fetched by another" "two at once are refused"
+for child in $(ps -o pid= --ppid $fetching); do kill -9 "$child"; done
+kill -9 $fetching
+wait $fetching 2>/dev/null
+[ ! -e "$T/killed/lib/model.bin" ] && [ -s "$T/killed/lib/.model.bin.part" ]
+ok $? "killed: the part stays, and has no name"
+: >"$T/log"
+runs 0 "the next one" pipelines/fetch "$T/r.json" "$T/killed" "$url/x"
+grep -q '^/x/lib/model.bin bytes=[1-9]' "$T/log" && same "$T/killed"
+ok $? "goes on where it was"
+runs 6 "no server" "$receipt" receive "$T/r.json" "$T/dead" lib/model.bin -- curl -gisSL http://127.0.0.1:1/x
+says "lib/model.bin: no answer" "is told"
+[ -z "$(find "$T/dead" -type f)" ]
+ok $? "nothing is left"
+runs 0 "a file: address" pipelines/fetch "$T/r.json" "$T/local" "file://$src"
+same "$T/local"
+ok $? "is a source too"
+mkdir -p "$T/links/lib"
+ln -s "$T/elsewhere" "$T/links/lib/.model.bin.part"
+runs 3 "a link in the part's place" "$receipt" receive "$T/r.json" "$T/links" lib/model.bin -- true
+[ ! -e "$T/elsewhere" ]
+ok $? "is not written through"
 echo x >"$T/pack/lib/model.bin"
 runs 1 "a file that is another" pipelines/fetch "$T/r.json" "$T/pack" "$url/x"
 is "$(cat "$T/pack/lib/model.bin")" x "is not overwritten"
+# A receipt that has a digest of each tensor
+python3 - "$src/model.safetensors" <<'P'
+import json, struct, sys
+h = {"a": {"dtype": "U8", "shape": [100000], "data_offsets": [0, 100000]},
+     "e": {"dtype": "U8", "shape": [0], "data_offsets": [100000, 100000]},
+     "b": {"dtype": "U8", "shape": [1 << 25], "data_offsets": [100000, 100000 + (1 << 25)]}}
+h = json.dumps(h).encode()
+open(sys.argv[1], "wb").write(struct.pack("<Q", len(h)) + h + bytes(i * 7 % 251 for i in range(100000)) + bytes(1 << 25))
+P
+"$receipt" record --tensors --upstream "org/name@$rev" --out "$T/each.json" "$src"
+runs 0 "tensor by tensor" pipelines/fetch "$T/each.json" "$T/each" "$url/x"
+same "$T/each"
+ok $? "is the receipt's"
+runs 1 "another byte of the first tensor" "$receipt" receive "$T/each.json" "$T/flip" model.safetensors -- curl -gisSL "$url/flip/model.safetensors"
+says 'model.safetensors: tensor "a" is not the receipt'"'"'s' "is told by the tensor"
+sleep 0.3
+[ "$(sed -n 's|^/flip/model.safetensors ||p' "$T/log.sent")" -lt 20000000 ]
+ok $? "before the rest of it has come"
+[ ! -e "$T/flip/model.safetensors" ] && [ ! -e "$T/flip/.model.safetensors.part" ]
+ok $? "nothing of it is left"
+rm "$src/model.safetensors"
 rm "$src/lib/model.bin"
-runs 6 "a file that is not there" pipelines/fetch "$T/r.json" "$T/none" "$url/x"
+runs 3 "a file that is not there" pipelines/fetch "$T/r.json" "$T/none" "$url/x"
+says "lib/model.bin: the server answers 404" "is told"
+one_line "in one line"
 sed "s/$rev/main/" "$T/r.json" >"$T/branch.json"
 runs 3 "a branch" pipelines/fetch "$T/branch.json" "$T/branch" "$url/x"
 says "which is no commit id" "is no source"

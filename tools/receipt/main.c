@@ -13,6 +13,7 @@ static const struct {
     {"import", "a receipt from upstream's own listing", verb_import},
     {"verify", "a pack against its receipt", verb_verify},
     {"files", "what a receipt lists, a line each", verb_files},
+    {"receive", "one file of a receipt, judged as it arrives", verb_receive},
     {"freeze", "copies of cases, images, protocol and gates", verb_freeze},
     {"cases", "the names of the cases", verb_cases},
     {"keep", "copies of captures, a folder a case", verb_keep},
