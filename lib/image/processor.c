@@ -4,11 +4,7 @@
  */
 #include "image/processor.h"
 
-#include "base/io.h"
-#include "base/mem.h"
-#include "base/path.h"
 #include "image/image_internal.h"
-#include "json/json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,54 +31,67 @@ static const char *const ignored[] = {
     "size_divisor",
     "auto_map",
     "default_to_square",
+    NULL,
 };
 
-static void note(const char **list, const char *name)
-{
-    size_t i = 0;
+/* preprocessor_config.json, and what processor_config.json puts over it. */
+struct sources {
+    const struct section *base, *over;
+};
 
-    while (list[i])
-        i++;
-    list[i] = name;
+/* Where a key is read from. */
+static const struct section *place(const struct sources *from, const char *key)
+{
+    if (!from->over || !json_object_get(config_object(from->over), key))
+        return from->base;
+    config_ignore(from->base, (const char *const[]){key, NULL});
+    return from->over;
 }
 
-/* The value, or NULL when it is absent or null; says which in the lists. */
-static json_t *take(struct image_processor *p, json_t *all, const char *key)
+/* Is it there and not null?  Else what stands for it, which is taken over, is
+ * noted. */
+static bool is_set(const struct sources *from, const char *key,
+                   json_t *standard)
 {
-    json_t *value = json_object_get(all, key);
+    const struct section *s = place(from, key);
 
-    if (json_is_null(value))
-        value = NULL;
-    note(value ? p->used : p->defaulted, key);
-    return value;
+    if (!config_has(s, key))
+        config_default(s, key, standard);
+    else
+        json_decref(standard);
+    return config_has(s, key);
 }
 
-static int take_int(struct image_processor *p, json_t *all, const char *key,
-                    int64_t most, int64_t *out, struct err *err)
+static int take_int(const struct sources *from, const char *key, int64_t most,
+                    int64_t *out, struct err *err)
 {
-    if (!take(p, all, key))
+    if (!is_set(from, key, *out ? json_integer(*out) : json_null()))
         return 0;
-    if (json_get_int(all, key, out, err))
+    if (config_get_int(place(from, key), key, out, err))
         return -1;
     if (*out < 1 || *out > most)
         return err_set(err, ERR_INPUT, "'%s' is %lld", key, (long long)*out);
     return 0;
 }
 
-static int take_bool(struct image_processor *p, json_t *all, const char *key,
-                     bool *out, struct err *err)
+static int take_bool(const struct sources *from, const char *key, bool *out,
+                     struct err *err)
 {
-    return take(p, all, key) ? json_get_bool(all, key, out, err) : 0;
+    return is_set(from, key, json_boolean(*out))
+               ? config_get_flag(place(from, key), key, out, err)
+               : 0;
 }
 
-static int take_colors(struct image_processor *p, json_t *all, const char *key,
+static int take_colors(const struct sources *from, const char *key,
                        float out[3], struct err *err)
 {
     json_t *list;
 
-    if (!take(p, all, key))
+    if (!is_set(from, key,
+                json_pack("[f, f, f]", (double)out[0], (double)out[1],
+                          (double)out[2])))
         return 0;
-    if (json_get_array(all, key, &list, err))
+    if (config_get_list(place(from, key), key, &list, err))
         return -1;
     if (json_array_size(list) != 3)
         return err_set(err, ERR_INPUT, "'%s' has %zu values, not 3", key,
@@ -97,37 +106,48 @@ static int take_colors(struct image_processor *p, json_t *all, const char *key,
     return 0;
 }
 
-/* min_pixels and max_pixels win over size.shortest_edge and longest_edge. */
-static int take_limits(struct image_processor *p, json_t *all, struct err *err)
+static int take_size(struct image_processor *p, const struct section *size,
+                     struct err *err)
 {
-    const int64_t most = INT64_MAX;
-    json_t *size = take(p, all, "size");
+    const struct {
+        const char *key;
+        int64_t *to;
+    } edges[] = {{"shortest_edge", &p->min_pixels},
+                 {"longest_edge", &p->max_pixels}};
     const char *key;
     json_t *value;
 
-    if (size) {
-        if (json_get_object(all, "size", &size, err))
-            return -1;
-        json_object_foreach(size, key, value)
-        {
-            int64_t *to = strcmp(key, "shortest_edge") == 0  ? &p->min_pixels
-                          : strcmp(key, "longest_edge") == 0 ? &p->max_pixels
-                                                             : NULL;
-
-            if (json_is_null(value))
-                continue;
-            if (!to)
-                return err_set(err, ERR_UNSUPPORTED, "'size' has a key '%s'",
-                               key);
-            if (json_get_int(size, key, to, err))
-                return err_in(err, "'size'");
-            if (*to < 1)
-                return err_set(err, ERR_INPUT, "'size': '%s' is %lld", key,
-                               (long long)*to);
-        }
+    for (size_t i = 0; i < 2; i++) {
+        if (!config_value(size, edges[i].key))
+            continue;
+        if (config_get_int(size, edges[i].key, edges[i].to, err))
+            return err_in(err, "'size'");
+        if (*edges[i].to < 1)
+            return err_set(err, ERR_INPUT, "'size': '%s' is %lld", edges[i].key,
+                           (long long)*edges[i].to);
     }
-    if (take_int(p, all, "min_pixels", most, &p->min_pixels, err) ||
-        take_int(p, all, "max_pixels", most, &p->max_pixels, err))
+    json_object_foreach((json_t *)config_object(size), key, value)
+    {
+        if (strcmp(key, "shortest_edge") != 0 &&
+            strcmp(key, "longest_edge") != 0 && !json_is_null(value))
+            return err_set(err, ERR_UNSUPPORTED, "'size' has a key '%s'", key);
+    }
+    return 0;
+}
+
+/* min_pixels and max_pixels win over size.shortest_edge and longest_edge. */
+static int take_limits(struct image_processor *p, const struct sources *from,
+                       struct err *err)
+{
+    const int64_t most = INT64_MAX;
+    const struct section *size;
+
+    if (is_set(from, "size", json_null()) &&
+        (config_get_section(place(from, "size"), "size", &size, err) ||
+         take_size(p, size, err)))
+        return -1;
+    if (take_int(from, "min_pixels", most, &p->min_pixels, err) ||
+        take_int(from, "max_pixels", most, &p->max_pixels, err))
         return -1;
     if (!p->min_pixels || !p->max_pixels)
         return err_set(err, ERR_INPUT,
@@ -137,60 +157,45 @@ static int take_limits(struct image_processor *p, json_t *all, struct err *err)
     return 0;
 }
 
-static int check_keys(struct image_processor *p, json_t *all, struct err *err)
+/* Ignored upstream, but a pack that says so means something else. */
+static int check_ignored(const struct sources *from, struct err *err)
 {
-    static const char *const known[] = {
-        "patch_size", "temporal_patch_size", "merge_size", "image_mean",
-        "image_std",  "rescale_factor",      "do_rescale", "do_normalize",
-        "size",       "min_pixels",          "max_pixels",
-    };
-    const char *key;
-    json_t *value;
+    const json_t *resize =
+        json_object_get(config_object(place(from, "do_resize")), "do_resize");
+    const json_t *filter =
+        json_object_get(config_object(place(from, "resample")), "resample");
 
-    json_object_foreach(all, key, value)
-    {
-        bool is_known = false;
-
-        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-            is_known |= strcmp(key, known[i]) == 0;
-        for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-            if (strcmp(key, ignored[i]) == 0) {
-                note(p->ignored, ignored[i]);
-                is_known = true;
-            }
-        if (!is_known)
-            return err_set(err, ERR_UNSUPPORTED, "unknown key '%s'", key);
-    }
-    /* ignored upstream, but a pack that says so means something else */
-    value = json_object_get(all, "do_resize");
-    if (json_is_false(value))
+    if (json_is_false(resize))
         return err_set(err, ERR_UNSUPPORTED,
                        "'do_resize' is false, which upstream ignores");
-    value = json_object_get(all, "resample");
-    if (value && !json_is_null(value) &&
-        !(json_is_integer(value) && json_integer_value(value) == 3))
+    if (filter && !json_is_null(filter) &&
+        !(json_is_integer(filter) && json_integer_value(filter) == 3))
         return err_set(err, ERR_UNSUPPORTED,
                        "'resample' is not 3 (bicubic), which upstream ignores");
+    config_ignore(from->base, ignored);
+    if (from->over)
+        config_ignore(from->over, ignored);
     return 0;
 }
 
-static int read_settings(struct image_processor *p, json_t *all,
+static int read_settings(struct image_processor *p, const struct sources *from,
                          struct err *err)
 {
     double factor = 1.0 / 255.0;
 
-    if (check_keys(p, all, err) ||
-        take_int(p, all, "patch_size", 1024, &p->patch, err) ||
-        take_int(p, all, "temporal_patch_size", 64, &p->temporal, err) ||
-        take_int(p, all, "merge_size", 64, &p->merge, err) ||
-        take_bool(p, all, "do_rescale", &p->is_rescaled, err) ||
-        take_bool(p, all, "do_normalize", &p->is_normalized, err) ||
-        take_colors(p, all, "image_mean", p->mean, err) ||
-        take_colors(p, all, "image_std", p->std, err) ||
-        take_limits(p, all, err))
+    if (check_ignored(from, err) ||
+        take_int(from, "patch_size", 1024, &p->patch, err) ||
+        take_int(from, "temporal_patch_size", 64, &p->temporal, err) ||
+        take_int(from, "merge_size", 64, &p->merge, err) ||
+        take_bool(from, "do_rescale", &p->is_rescaled, err) ||
+        take_bool(from, "do_normalize", &p->is_normalized, err) ||
+        take_colors(from, "image_mean", p->mean, err) ||
+        take_colors(from, "image_std", p->std, err) ||
+        take_limits(p, from, err))
         return -1;
-    if (take(p, all, "rescale_factor") &&
-        json_get_real(all, "rescale_factor", &factor, err))
+    if (is_set(from, "rescale_factor", json_real(factor)) &&
+        config_get_real(place(from, "rescale_factor"), "rescale_factor",
+                        &factor, err))
         return -1;
     p->factor = (float)factor;
     for (int c = 0; c < 3; c++)
@@ -202,13 +207,18 @@ static int read_settings(struct image_processor *p, json_t *all,
     return 0;
 }
 
-int image_processor_load(const char *pack, struct image_processor *out,
+/* What stands beside the image processor is for text, video and the template.
+ */
+static const char *const beside[] = {
+    "processor_class", "auto_map",    "chat_template", "video_processor",
+    "tokenizer",       "image_token", "video_token",   NULL,
+};
+
+int image_processor_load(struct ledger *ledger, struct image_processor *out,
                          struct err *err)
 {
-    char *path = path_join(pack, "preprocessor_config.json");
-    char *over_path = path_join(pack, "processor_config.json");
-    json_t *all = json_read_file(path, err), *over = NULL, *object = NULL;
-    int ret = -1;
+    const struct section *whole;
+    struct sources from = {0};
 
     *out = (struct image_processor){
         .patch = 16,
@@ -219,35 +229,20 @@ int image_processor_load(const char *pack, struct image_processor *out,
         .mean = {0.5f, 0.5f, 0.5f},
         .std = {0.5f, 0.5f, 0.5f},
     };
-    if (!all)
-        goto out;
-    if (!json_is_object(all)) {
-        err_set(err, ERR_INPUT, "%s: not an object", path);
-        goto out;
+    if (ledger_need(ledger, "preprocessor_config.json", &from.base, err) ||
+        ledger_file(ledger, "processor_config.json", &whole, err))
+        return -1;
+    if (whole) {
+        config_ignore(whole, beside);
+        if (config_section(whole, "image_processor", &from.over, err))
+            return -1;
     }
-    if (io_exists(over_path)) {
-        over = json_read_file(over_path, err);
-        if (!over)
-            goto out;
-        if (json_has(over, "image_processor")) {
-            if (json_get_object(over, "image_processor", &object, err)) {
-                err_in(err, "%s", over_path);
-                goto out;
-            }
-            json_object_update(all, object);
-        }
-    }
-    if (read_settings(out, all, err)) {
-        err_in(err, "%s", object ? over_path : path);
-        goto out;
-    }
-    ret = 0;
-out:
-    json_decref(all);
-    json_decref(over);
-    free(path);
-    free(over_path);
-    return ret;
+    if (read_settings(out, &from, err))
+        return err_in(err, "%s", config_path(from.over ? whole : from.base));
+    return ledger_finish(ledger, "preprocessor_config.json", err) ||
+                   ledger_finish(ledger, "processor_config.json", err)
+               ? -1
+               : 0;
 }
 
 int image_processor_size(const struct image_processor *p, int64_t width,

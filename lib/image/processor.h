@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "image/image.h"
+#include "ledger/ledger.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,27 +13,21 @@
  * Qwen3VLImageProcessor: numpy and Pillow): smart resize with bicubic, rescale,
  * normalise, and rows of patches in merge-block order.
  */
-enum { PROCESSOR_MAX_KEYS = 64 };
-
 struct image_processor {
     int64_t patch, temporal, merge; /* patch and merge in pixels, patches */
     int64_t min_pixels, max_pixels;
     bool is_rescaled, is_normalized;
     float factor, mean[3], std[3];
-    /* What became of each key, as static names: for the record. */
-    const char *used[PROCESSOR_MAX_KEYS];      /* read from the files */
-    const char *defaulted[PROCESSOR_MAX_KEYS]; /* absent: upstream's default */
-    const char
-        *ignored[PROCESSOR_MAX_KEYS]; /* there, and upstream ignores it */
 };
 
 /*
  * Settings of a pack: preprocessor_config.json, and over it the object
  * 'image_processor' of processor_config.json when there is one.  A key that
- * nobody reads is refused by its name (ERR_UNSUPPORTED), and so is a pack
- * without pixel limits: upstream's defaults are another model's.
+ * nobody reads and that has meaning is refused by its name (ERR_UNSUPPORTED),
+ * and so is a pack without pixel limits: upstream's defaults are another
+ * model's.
  */
-int image_processor_load(const char *pack, struct image_processor *out,
+int image_processor_load(struct ledger *ledger, struct image_processor *out,
                          struct err *err);
 
 /* Size after smart resize: both sides multiples of patch * merge.  ERR_INPUT

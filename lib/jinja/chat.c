@@ -34,27 +34,6 @@ static bool pack_has(const char *pack, const char *file)
     return has;
 }
 
-/* A JSON file of the pack, an object; NULL without error when there is none. */
-static int read_config(const char *pack, const char *file, json_t **out,
-                       struct err *err)
-{
-    char *path = path_join(pack, file);
-    int ret = 0;
-
-    *out = NULL;
-    if (io_exists(path)) {
-        *out = json_read_config(path, err);
-        if (*out && !json_is_object(*out)) {
-            err_set(err, ERR_INPUT, "%s: not an object", path);
-            json_decref(*out);
-            *out = NULL;
-        }
-        ret = *out ? 0 : -1;
-    }
-    free(path);
-    return ret;
-}
-
 /* A file beside chat_template.jinja, by the name of its template. */
 static int from_files(const char *pack, bool with_tools, struct buf *source,
                       char **name, struct err *err)
@@ -109,50 +88,40 @@ static const json_t *pick(const json_t *list, bool with_tools)
     return with_tools && tool_use ? tool_use : plain;
 }
 
-static int from_config(const char *pack, const char *file, bool with_tools,
+static int from_config(struct ledger *ledger, const char *file, bool with_tools,
                        struct buf *source, char **name, struct err *err)
 {
-    json_t *config = NULL;
-    int ret = -1;
+    const struct section *config;
 
-    *name = NULL;
-    if (read_config(pack, file, &config, err))
+    if (ledger_file(ledger, file, &config, err))
         return -1;
-    const json_t *text = json_object_get(config, "chat_template");
+    const json_t *text = config ? config_value(config, "chat_template") : NULL;
+    if (!text)
+        return 0; /* the next place */
     if (json_is_array(text))
         text = pick(text, with_tools);
-    else if (!text || json_is_null(text)) {
-        ret = 0; /* the next place */
-        goto out;
-    }
-    if (!json_is_string(text)) {
-        err_set(err, ERR_INPUT, "%s/%s: 'chat_template' holds no text", pack,
-                file);
-        goto out;
-    }
+    if (!json_is_string(text))
+        return err_set(err, ERR_INPUT, "%s: 'chat_template' holds no text",
+                       config_path(config));
     buf_add(source, json_string_value(text), json_string_length(text));
-    char *path = path_join(pack, file);
-    *name = xasprintf("%s: chat_template", path);
-    free(path);
-    ret = 0;
-out:
-    json_decref(config);
-    return ret;
+    *name = xasprintf("%s: chat_template", config_path(config));
+    return 0;
 }
 
 /* Appends the template's source; *name is its place, freed by the caller. */
-static int find_template(const char *pack, bool with_tools, struct buf *source,
-                         char **name, struct err *err)
+static int find_template(const char *pack, struct ledger *ledger,
+                         bool with_tools, struct buf *source, char **name,
+                         struct err *err)
 {
+    static const char *const places[] = {"tokenizer_config.json",
+                                         "chat_template.json"};
+
     *name = NULL;
     if (has_files(pack))
         return from_files(pack, with_tools, source, name, err);
-    if (from_config(pack, "tokenizer_config.json", with_tools, source, name,
-                    err))
-        return -1;
-    if (!*name &&
-        from_config(pack, "chat_template.json", with_tools, source, name, err))
-        return -1;
+    for (size_t i = 0; i < 2 && !*name; i++)
+        if (from_config(ledger, places[i], with_tools, source, name, err))
+            return -1;
     if (!*name)
         return err_set(err, ERR_UNSUPPORTED,
                        "%s: the pack has no chat template: its prompts need a "
@@ -181,12 +150,20 @@ static void set_token(json_t *context, const char *key, const json_t *value)
         json_object_set(context, key, (json_t *)value);
 }
 
+static const char *const named[] = {"bos_token", "eos_token", "unk_token",
+                                    "sep_token", "pad_token", "cls_token",
+                                    "mask_token"};
+
+static bool is_token_key(const char *key)
+{
+    size_t n = strlen(key);
+
+    return n > 6 && strcmp(key + n - 6, "_token") == 0;
+}
+
 /* The tokens that are set: the seven that have names, then a model's own. */
 static void set_tokens(json_t *context, const json_t *config)
 {
-    static const char *const named[] = {"bos_token", "eos_token", "unk_token",
-                                        "sep_token", "pad_token", "cls_token",
-                                        "mask_token"};
     const json_t *extra = json_object_get(config, "extra_special_tokens");
     const json_t *own =
         json_object_get(config, "model_specific_special_tokens");
@@ -199,9 +176,7 @@ static void set_tokens(json_t *context, const json_t *config)
         set_token(context, key, value);
     json_object_foreach((json_t *)config, key, value)
     {
-        size_t n = strlen(key);
-
-        if (n > 6 && strcmp(key + n - 6, "_token") == 0)
+        if (is_token_key(key))
             set_token(context, key, value);
     }
     json_object_foreach((json_t *)own, key, value)
@@ -471,24 +446,62 @@ static int cut_final(struct buf *out, size_t begin, const json_t *text,
     return 0;
 }
 
-/* tokenizer_config.json, with special_tokens_map.json over it where upstream
- * still reads that. */
-static int read_tokens(const char *pack, json_t **config, struct err *err)
+static void note_tokens(const struct section *config)
 {
-    json_t *map = NULL;
+    const char *key;
+    json_t *value;
 
-    if (read_config(pack, "tokenizer_config.json", config, err))
-        return -1;
-    if (!*config)
-        *config = json_object();
-    if (json_object_get(*config, "added_tokens_decoder"))
-        return 0;
-    if (read_config(pack, "special_tokens_map.json", &map, err))
-        return -1;
-    if (map)
-        json_object_update(*config, map);
-    json_decref(map);
-    return 0;
+    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+        config_value(config, named[i]);
+    config_value(config, "extra_special_tokens");
+    config_value(config, "model_specific_special_tokens");
+    json_object_foreach((json_t *)config_object(config), key, value)
+    {
+        if (is_token_key(key) &&
+            (json_is_string(value) || json_is_object(value)))
+            config_value(config, key);
+    }
+}
+
+/* tokenizer_config.json, with special_tokens_map.json over it where upstream
+ * still reads that: a new object. */
+static json_t *read_tokens(struct ledger *ledger, struct err *err)
+{
+    const struct section *config, *map = NULL;
+
+    if (ledger_file(ledger, "tokenizer_config.json", &config, err))
+        return NULL;
+    if (config) {
+        note_tokens(config);
+        config_value(config, "added_tokens_decoder");
+    }
+    bool is_new = config && json_object_get(config_object(config),
+                                            "added_tokens_decoder");
+    if (!is_new && ledger_file(ledger, "special_tokens_map.json", &map, err))
+        return NULL;
+    json_t *all =
+        config ? json_copy((json_t *)config_object(config)) : json_object();
+    if (map) {
+        note_tokens(map);
+        json_object_update(all, (json_t *)config_object(map));
+    }
+    return all;
+}
+
+int chat_look(const char *pack, struct ledger *ledger, bool with_tools,
+              struct err *err)
+{
+    struct buf source = BUF_INIT;
+    char *name = NULL;
+    json_t *tokens = read_tokens(ledger, err);
+    int ret = tokens
+                  ? find_template(pack, ledger, with_tools, &source, &name, err)
+                  : -1;
+
+    json_decref(tokens);
+    free(name);
+    buf_release(&source);
+    return ret;
 }
 
 int chat_render_more(const char *pack, const struct chat_request *request,
@@ -502,9 +515,13 @@ int chat_render_more(const char *pack, const struct chat_request *request,
     size_t begin = out->len;
     int ret = -1;
     bool with_tools = request->tools && !json_is_null(request->tools);
+    struct ledger *own = request->ledger ? NULL : ledger_new(pack);
+    struct ledger *ledger = own ? own : request->ledger;
 
-    if (find_template(pack, with_tools, &source, &name, err) ||
-        read_tokens(pack, &config, err))
+    if (find_template(pack, ledger, with_tools, &source, &name, err))
+        goto out;
+    config = read_tokens(ledger, err);
+    if (!config)
         goto out;
     context = make_context(config, request, &text, err);
     if (!context)
@@ -531,6 +548,7 @@ out:
     json_decref(text);
     json_decref(context);
     json_decref(config);
+    ledger_free(own);
     free(name);
     buf_release(&source);
     return ret;

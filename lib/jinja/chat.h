@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "jinja/jinja.h"
+#include "ledger/ledger.h"
 #include "json/json.h"
 
 #include <stdbool.h>
@@ -32,6 +33,7 @@ struct chat_request {
      * ends the prompt.  Another field is 5.24's; 5.5.0 takes any as true. */
     const char *continue_field;
     struct jinja_options options;
+    struct ledger *ledger; /* of the pack's files; NULL: one of its own */
 };
 
 /* Appends the prompt; errors name the template's file. */
@@ -42,4 +44,8 @@ int chat_render(const char *pack, const struct chat_request *request,
 int chat_render_more(const char *pack, const struct chat_request *request,
                      struct jinja_results *results, struct buf *out,
                      struct err *err);
+
+/* Finds the template and the special tokens, for their notes in the ledger. */
+int chat_look(const char *pack, struct ledger *ledger, bool with_tools,
+              struct err *err);
 #endif

@@ -289,8 +289,14 @@ json_t *json_real_or_text(double value)
     return json_string(text);
 }
 
-static void indent(struct buf *out, int depth)
+enum { ONE_LINE = -1000 }; /* a depth that stays below 0 */
+
+static void indent(struct buf *out, int depth, const char *else_text)
 {
+    if (depth < 0) {
+        buf_addstr(out, else_text);
+        return;
+    }
     buf_addch(out, '\n');
     for (int i = 0; i < depth; i++)
         buf_addstr(out, "  ");
@@ -326,7 +332,7 @@ static void write_value(const json_t *value, int depth, struct buf *out)
         {
             if (n++)
                 buf_addch(out, ',');
-            indent(out, depth + 1);
+            indent(out, depth + 1, n > 1 ? " " : "");
             json_t *name = json_string(key);
             write_text(name, out);
             json_decref(name);
@@ -334,7 +340,7 @@ static void write_value(const json_t *value, int depth, struct buf *out)
             write_value(item, depth + 1, out);
         }
         if (n)
-            indent(out, depth);
+            indent(out, depth, "");
         buf_addch(out, '}');
     } else if (json_is_array(value)) {
         bool is_flat = true;
@@ -348,11 +354,11 @@ static void write_value(const json_t *value, int depth, struct buf *out)
             if (i)
                 buf_addstr(out, is_flat ? ", " : ",");
             if (!is_flat)
-                indent(out, depth + 1);
+                indent(out, depth + 1, i ? " " : "");
             write_value(item, depth + 1, out);
         }
         if (i && !is_flat)
-            indent(out, depth);
+            indent(out, depth, "");
         buf_addch(out, ']');
     } else if (json_is_real(value)) {
         write_real(json_real_value(value), out);
@@ -365,6 +371,11 @@ void json_write(const json_t *value, struct buf *out)
 {
     write_value(value, 0, out);
     buf_addch(out, '\n');
+}
+
+void json_write_line(const json_t *value, struct buf *out)
+{
+    write_value(value, ONE_LINE, out);
 }
 
 int json_write_file(const json_t *value, const char *path, struct err *err)

@@ -50,6 +50,8 @@ bool json_has(const json_t *object, const char *key);
  * "Infinity", "-Infinity" (json_real_or_text makes them).
  */
 void json_write(const json_t *value, struct buf *out);
+/* The same in one line, without the LF. */
+void json_write_line(const json_t *value, struct buf *out);
 int json_write_file(const json_t *value, const char *path, struct err *err);
 json_t *json_real_or_text(double value);
 

@@ -173,6 +173,16 @@ static int bonsai_check(const struct model *m, const struct sequence *s,
     return check_grids(c, s, err);
 }
 
+static json_t *bonsai_keys(const struct model *m)
+{
+    return ledger_json(const_bonsai(m)->config.ledger);
+}
+
+static json_t *bonsai_weight_lines(const struct model *m, struct err *err)
+{
+    return bonsai_weights_ledger(const_bonsai(m)->weights, err);
+}
+
 const struct model_family bonsai_family = {
     .model_type = "prism_hadamard_qwen35",
     .open = bonsai_open,
@@ -184,4 +194,6 @@ const struct model_family bonsai_family = {
     .forward = bonsai_forward,
     .begin = bonsai_begin,
     .step = bonsai_step,
+    .keys = bonsai_keys,
+    .weights = bonsai_weight_lines,
 };

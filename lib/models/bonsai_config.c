@@ -4,9 +4,7 @@
  */
 #include "models/bonsai_config.h"
 
-#include "base/io.h"
-#include "base/path.h"
-#include "json/json.h"
+#include "ledger/ledger.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,10 +18,10 @@ enum {
 };
 
 /* An integer of `object` within [low, high]. */
-static int get_range(const json_t *object, const char *key, int64_t low,
+static int get_range(const struct section *object, const char *key, int64_t low,
                      int64_t high, int64_t *out, struct err *err)
 {
-    if (json_get_int(object, key, out, err))
+    if (config_get_int(object, key, out, err))
         return -1;
     if (*out < low || *out > high)
         return err_set(err, ERR_INPUT, "'%s' is %lld, not within %lld and %lld",
@@ -31,19 +29,19 @@ static int get_range(const json_t *object, const char *key, int64_t low,
     return 0;
 }
 
-static int get_dim(const json_t *object, const char *key, int64_t *out,
+static int get_dim(const struct section *object, const char *key, int64_t *out,
                    struct err *err)
 {
     return get_range(object, key, 1, MAX_DIM, out, err);
 }
 
 /* A key whose only supported value is `want`. */
-static int want_str(const json_t *object, const char *key, const char *want,
-                    struct err *err)
+static int want_str(const struct section *object, const char *key,
+                    const char *want, struct err *err)
 {
     const char *text;
 
-    if (json_get_str(object, key, &text, err))
+    if (config_get_text(object, key, &text, NULL, err))
         return -1;
     if (strcmp(text, want) != 0)
         return err_set(err, ERR_UNSUPPORTED,
@@ -53,12 +51,12 @@ static int want_str(const json_t *object, const char *key, const char *want,
     return 0;
 }
 
-static int want_int(const json_t *object, const char *key, int64_t want,
+static int want_int(const struct section *object, const char *key, int64_t want,
                     struct err *err)
 {
     int64_t value;
 
-    if (json_get_int(object, key, &value, err))
+    if (config_get_int(object, key, &value, err))
         return -1;
     if (value != want)
         return err_set(err, ERR_UNSUPPORTED,
@@ -68,12 +66,12 @@ static int want_int(const json_t *object, const char *key, int64_t want,
     return 0;
 }
 
-static int want_bool(const json_t *object, const char *key, bool want,
+static int want_bool(const struct section *object, const char *key, bool want,
                      struct err *err)
 {
     bool value;
 
-    if (json_get_bool(object, key, &value, err))
+    if (config_get_flag(object, key, &value, err))
         return -1;
     if (value != want)
         return err_set(err, ERR_UNSUPPORTED, "'%s' is %s; only %s is supported",
@@ -96,9 +94,9 @@ static int add_stop(struct bonsai_config *c, const json_t *value,
 
 /* ---- config.json: the pack ---- */
 
-static int read_identity(const json_t *root, struct err *err)
+static int read_identity(const struct section *root, struct err *err)
 {
-    json_t *quantization, *components;
+    const struct section *quantization, *components;
 
     if (want_str(root, "model_type", "prism_hadamard_qwen35", err) ||
         want_int(root, "schema_version", 2, err) ||
@@ -106,17 +104,22 @@ static int read_identity(const json_t *root, struct err *err)
         want_str(root, "hadamard_config", "hadamard.json", err) ||
         want_str(root, "tensor_namespace", "mlx-vlm-qwen3_5", err) ||
         want_str(root, "gdn_activation_layout", "grouped", err) ||
-        json_get_object(root, "quantization", &quantization, err) ||
-        json_get_object(root, "components", &components, err))
+        config_get_section(root, "quantization", &quantization, err) ||
+        config_get_section(root, "components", &components, err))
         return -1;
     if (want_int(quantization, "bits", 2, err) ||
         want_int(quantization, "group_size", GROUP, err) ||
         want_str(quantization, "mode", "affine", err))
         return err_in(err, "quantization");
-    if (json_object_size(quantization) != 3)
+    if (json_object_size(config_object(quantization)) != 3)
         return err_set(err, ERR_UNSUPPORTED,
                        "quantization: holds more than bits, group_size and "
                        "mode");
+    const json_t *copy = config_value(root, "quantization_config");
+    if (copy &&
+        !json_equal((json_t *)copy, (json_t *)config_object(quantization)))
+        return err_set(err, ERR_UNSUPPORTED,
+                       "'quantization_config' is not what 'quantization' is");
     if (want_bool(components, "text", true, err) ||
         want_bool(components, "vision", true, err) ||
         want_bool(components, "mtp", false, err))
@@ -124,7 +127,7 @@ static int read_identity(const json_t *root, struct err *err)
     return 0;
 }
 
-static int read_tokens(struct bonsai_config *c, const json_t *root,
+static int read_tokens(struct bonsai_config *c, const struct section *root,
                        struct err *err)
 {
     int64_t last = c->text.vocab - 1;
@@ -149,15 +152,21 @@ static int by_path(const void *a, const void *b)
 static int read_module(struct bonsai_config *c, const json_t *record,
                        struct bonsai_module *out, struct err *err)
 {
-    const char *path;
+    const char *path, *dtype;
 
     if (!json_is_object(record))
         return err_set(err, ERR_INPUT, "is not an object");
     if (json_get_str(record, "path", &path, err) ||
         json_get_int(record, "block", &out->block, err) ||
         json_get_bool(record, "embedding", &out->is_embedding, err) ||
-        want_str(record, "dtype", "float16", err))
+        json_get_str(record, "dtype", &dtype, err))
         return -1;
+    if (strcmp(dtype, "float16") != 0)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "'dtype' is '%s'; only 'float16' is supported", dtype);
+    if (json_object_size(record) != 4)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "holds more than path, block, embedding and dtype");
     out->path = arena_strdup(&c->arena, path);
     int64_t b = out->block;
     if (b != 0 && b != 512 && b != 1024 && b != 2048 && b != 4096)
@@ -170,12 +179,12 @@ static int read_module(struct bonsai_config *c, const json_t *record,
     return 0;
 }
 
-static int read_modules(struct bonsai_config *c, const json_t *root,
+static int read_modules(struct bonsai_config *c, const struct section *root,
                         struct err *err)
 {
     json_t *list;
 
-    if (json_get_array(root, "modules", &list, err))
+    if (config_get_list(root, "modules", &list, err))
         return -1;
     size_t n = json_array_size(list);
     c->modules = arena_alloc(&c->arena, n * sizeof(*c->modules));
@@ -193,19 +202,20 @@ static int read_modules(struct bonsai_config *c, const json_t *root,
 
 /* ---- config.json: text_config ---- */
 
-static int read_rope(struct bonsai_text_config *t, const json_t *text,
+static int read_rope(struct bonsai_text_config *t, const struct section *text,
                      struct err *err)
 {
-    json_t *rope, *sections;
+    const struct section *rope;
+    json_t *sections;
     double factor;
 
-    if (json_get_object(text, "rope_parameters", &rope, err))
+    if (config_get_section(text, "rope_parameters", &rope, err))
         return -1;
     if (want_str(rope, "rope_type", "default", err) ||
         want_bool(rope, "mrope_interleaved", true, err) ||
-        json_get_real(rope, "rope_theta", &t->rope_theta, err) ||
-        json_get_real(rope, "partial_rotary_factor", &factor, err) ||
-        json_get_array(rope, "mrope_section", &sections, err))
+        config_get_real(rope, "rope_theta", &t->rope_theta, err) ||
+        config_get_real(rope, "partial_rotary_factor", &factor, err) ||
+        config_get_list(rope, "mrope_section", &sections, err))
         return err_in(err, "rope_parameters");
     if (!(t->rope_theta > 0) || !(factor > 0 && factor <= 1))
         return err_set(err, ERR_INPUT,
@@ -240,14 +250,14 @@ static int read_rope(struct bonsai_text_config *t, const json_t *text,
 }
 
 /* layer_types is ignored upstream; ours must agree with the interval. */
-static int check_layer_types(const struct bonsai_config *c, const json_t *text,
-                             struct err *err)
+static int check_layer_types(const struct bonsai_config *c,
+                             const struct section *text, struct err *err)
 {
     json_t *types;
 
-    if (!json_has(text, "layer_types"))
+    if (!config_has(text, "layer_types"))
         return 0;
-    if (json_get_array(text, "layer_types", &types, err))
+    if (config_get_list(text, "layer_types", &types, err))
         return -1;
     if ((int64_t)json_array_size(types) != c->text.layers)
         return err_set(err, ERR_INPUT,
@@ -291,14 +301,21 @@ static int check_text(const struct bonsai_text_config *t, struct err *err)
     return 0;
 }
 
-static int read_text(struct bonsai_config *c, const json_t *root,
+/* Upstream's gates are sigmoid and silu whatever the file says; it carries no
+ * multi-token head, and knows no positions past those it is asked for. */
+static const char *const text_unused[] = {
+    "attn_output_gate", "mamba_ssm_dtype",       "max_position_embeddings",
+    "mlp_only_layers",  "mtp_num_hidden_layers", "mtp_use_dedicated_embeddings",
+    "output_gate_type", "partial_rotary_factor", NULL};
+
+static int read_text(struct bonsai_config *c, const struct section *root,
                      struct err *err)
 {
     struct bonsai_text_config *t = &c->text;
-    json_t *text;
+    const struct section *text;
     bool top_tied;
 
-    if (json_get_object(root, "text_config", &text, err))
+    if (config_get_section(root, "text_config", &text, err))
         return -1;
     if (get_dim(text, "hidden_size", &t->hidden, err) ||
         get_dim(text, "num_hidden_layers", &t->layers, err) ||
@@ -313,24 +330,28 @@ static int read_text(struct bonsai_config *c, const json_t *root,
         get_dim(text, "linear_value_head_dim", &t->value_dim, err) ||
         want_int(text, "linear_conv_kernel_dim", 4, err) ||
         get_dim(text, "full_attention_interval", &t->interval, err) ||
-        json_get_real(text, "rms_norm_eps", &t->eps, err) ||
-        json_get_bool(text, "tie_word_embeddings", &t->is_tied, err) ||
+        config_get_real(text, "rms_norm_eps", &t->eps, err) ||
+        config_get_flag(text, "tie_word_embeddings", &t->is_tied, err) ||
         want_bool(text, "attention_bias", false, err) ||
+        (config_value(text, "hidden_act") &&
+         want_str(text, "hidden_act", "silu", err)) ||
         read_rope(t, text, err) || check_text(t, err) ||
         check_layer_types(c, text, err))
         return err_in(err, "text_config");
+    config_ignore(text, text_unused);
+    config_ignore_common(text);
     t->conv_kernel = 4;
     /* upstream stops at this one too */
-    if (json_has(text, "eos_token_id") &&
-        add_stop(c, json_object_get(text, "eos_token_id"), err))
+    if (config_has(text, "eos_token_id") &&
+        add_stop(c, config_value(text, "eos_token_id"), err))
         return err_in(err, "text_config");
     if (t->eps != 1e-6)
         return err_set(err, ERR_UNSUPPORTED,
                        "text_config: 'rms_norm_eps' is %g; upstream's "
                        "weightless norms use 1e-06, so only that is supported",
                        t->eps);
-    if (json_has(root, "tie_word_embeddings")) {
-        if (json_get_bool(root, "tie_word_embeddings", &top_tied, err))
+    if (config_has(root, "tie_word_embeddings")) {
+        if (config_get_flag(root, "tie_word_embeddings", &top_tied, err))
             return -1;
         if (top_tied != t->is_tied)
             return err_set(err, ERR_INPUT,
@@ -342,13 +363,22 @@ static int read_text(struct bonsai_config *c, const json_t *root,
 
 /* ---- config.json: vision_config ---- */
 
-static int read_vision(struct bonsai_config *c, const json_t *root,
+/* Of upstream's class, and used nowhere in this tower. */
+static const char *const vision_unused[] = {
+    "fullatt_block_indexes", "image_size",
+    "layer_norm_eps",        "mlp_ratio",
+    "rope_parameters",       "spatial_patch_size",
+    "tokens_per_second",     "vocab_size",
+    "window_size",           NULL};
+
+static int read_vision(struct bonsai_config *c, const struct section *root,
                        struct err *err)
 {
     struct bonsai_vision_config *v = &c->vision;
-    json_t *vision, *deepstack;
+    const struct section *vision;
+    json_t *deepstack;
 
-    if (json_get_object(root, "vision_config", &vision, err))
+    if (config_get_section(root, "vision_config", &vision, err))
         return -1;
     if (get_dim(vision, "depth", &v->depth, err) ||
         get_dim(vision, "hidden_size", &v->hidden, err) ||
@@ -361,8 +391,10 @@ static int read_vision(struct bonsai_config *c, const json_t *root,
         want_int(vision, "in_channels", 3, err) ||
         get_dim(vision, "num_position_embeddings", &v->positions, err) ||
         want_str(vision, "hidden_act", "gelu_pytorch_tanh", err) ||
-        json_get_array(vision, "deepstack_visual_indexes", &deepstack, err))
+        config_get_list(vision, "deepstack_visual_indexes", &deepstack, err))
         return err_in(err, "vision_config");
+    config_ignore(vision, vision_unused);
+    config_ignore_common(vision);
     v->merge = 2;
     v->channels = 3;
     v->side = (int64_t)sqrt((double)v->positions);
@@ -484,25 +516,23 @@ static int read_sign_values(struct bonsai_config *c, const json_t *widths,
     return 0;
 }
 
-static int read_hadamard(struct bonsai_config *c, const json_t *root,
+static int read_hadamard(struct bonsai_config *c, const struct section *root,
                          struct err *err)
 {
     json_t *forward, *inverse, *widths, *values;
     int64_t block;
 
-    if (!json_is_object(root))
-        return err_set(err, ERR_INPUT, "is not an object");
     if (want_int(root, PREFIX "version", 1, err) ||
         want_str(root, PREFIX "transform",
                  "normalized-sylvester-walsh-hadamard", err) ||
         want_str(root, PREFIX "axis", "input-last-dimension", err) ||
         want_str(root, PREFIX "sign_mode", "explicit", err) ||
         want_bool(root, PREFIX "gdn_v_grouped", true, err) ||
-        json_get_int(root, PREFIX "block_size", &block, err) ||
-        json_get_array(root, PREFIX "weight_names", &forward, err) ||
-        json_get_array(root, PREFIX "inverse_weight_names", &inverse, err) ||
-        json_get_array(root, PREFIX "sign_widths", &widths, err) ||
-        json_get_array(root, PREFIX "sign_values", &values, err) ||
+        config_get_int(root, PREFIX "block_size", &block, err) ||
+        config_get_list(root, PREFIX "weight_names", &forward, err) ||
+        config_get_list(root, PREFIX "inverse_weight_names", &inverse, err) ||
+        config_get_list(root, PREFIX "sign_widths", &widths, err) ||
+        config_get_list(root, PREFIX "sign_values", &values, err) ||
         read_sign_values(c, widths, values, err))
         return -1;
     if (check_names(c, forward, false, err))
@@ -524,11 +554,28 @@ static int read_hadamard(struct bonsai_config *c, const json_t *root,
 
 /* ---- generation_config.json ---- */
 
-static int read_generation(struct bonsai_config *c, const json_t *root,
+/* Greedy decoding looks at none of them, as upstream's does not. */
+static const char *const generation_unused[] = {"bos_token_id",
+                                                "do_sample",
+                                                "max_length",
+                                                "max_new_tokens",
+                                                "min_p",
+                                                "pad_token_id",
+                                                "padding_token_id",
+                                                "presence_penalty",
+                                                "repetition_penalty",
+                                                "temperature",
+                                                "top_k",
+                                                "top_p",
+                                                "transformers_version",
+                                                NULL};
+
+static int read_generation(struct bonsai_config *c, const struct section *root,
                            struct err *err)
 {
-    json_t *eos = json_object_get(root, "eos_token_id");
+    const json_t *eos = config_value(root, "eos_token_id");
 
+    config_ignore(root, generation_unused);
     if (!json_is_array(eos))
         return add_stop(c, eos, err);
     for (size_t i = 0; i < json_array_size(eos); i++)
@@ -539,46 +586,49 @@ static int read_generation(struct bonsai_config *c, const json_t *root,
 
 /* ---- all of it ---- */
 
-typedef int section_reader(struct bonsai_config *, const json_t *,
+typedef int section_reader(struct bonsai_config *, const struct section *,
                            struct err *);
 
-static int read_config(struct bonsai_config *c, const json_t *root,
+/* Tokens that upstream takes from elsewhere, and what describes the pack. */
+static const char *const pack_unused[] = {"ignore_index",
+                                          "image_token_index",
+                                          "language_model_only",
+                                          "requires_runtime",
+                                          "video_token_index",
+                                          "vocab_size",
+                                          NULL};
+
+static int read_config(struct bonsai_config *c, const struct section *root,
                        struct err *err)
 {
-    if (!json_is_object(root))
-        return err_set(err, ERR_INPUT, "is not an object");
-    return read_identity(root, err) || read_text(c, root, err) ||
-                   read_vision(c, root, err) || read_tokens(c, root, err) ||
-                   read_modules(c, root, err)
-               ? -1
-               : 0;
+    if (read_identity(root, err) || read_text(c, root, err) ||
+        read_vision(c, root, err) || read_tokens(c, root, err) ||
+        read_modules(c, root, err))
+        return -1;
+    config_ignore(root, pack_unused);
+    config_ignore_common(root);
+    return 0;
 }
 
-static int read_file(struct bonsai_config *c, const char *pack,
-                     const char *name, section_reader *reader, struct err *err)
+static int read_file(struct bonsai_config *c, const char *name,
+                     section_reader *reader, struct err *err)
 {
-    char *path = path_join(pack, name);
-    json_t *root = json_read_file(path, err);
-    int ret = -1;
+    const struct section *root;
 
-    if (root) {
-        ret = reader(c, root, err);
-        if (ret)
-            err_in(err, "%s", path);
-    }
-    json_decref(root);
-    free(path);
-    return ret;
+    if (ledger_need(c->ledger, name, &root, err))
+        return -1;
+    return reader(c, root, err) ? err_in(err, "%s", config_path(root)) : 0;
 }
 
 int bonsai_config_read(struct bonsai_config *config, const char *pack,
                        struct err *err)
 {
-    *config = (struct bonsai_config){.arena = ARENA_INIT};
-    if (read_file(config, pack, "config.json", read_config, err) ||
-        read_file(config, pack, "hadamard.json", read_hadamard, err) ||
-        read_file(config, pack, "generation_config.json", read_generation,
-                  err)) {
+    *config =
+        (struct bonsai_config){.arena = ARENA_INIT, .ledger = ledger_new(pack)};
+    if (read_file(config, "config.json", read_config, err) ||
+        read_file(config, "hadamard.json", read_hadamard, err) ||
+        read_file(config, "generation_config.json", read_generation, err) ||
+        ledger_finish(config->ledger, "config.json", err)) {
         bonsai_config_release(config);
         return -1;
     }
@@ -588,6 +638,7 @@ int bonsai_config_read(struct bonsai_config *config, const char *pack,
 void bonsai_config_release(struct bonsai_config *config)
 {
     arena_release(&config->arena);
+    ledger_free(config->ledger);
     *config = (struct bonsai_config){.arena = ARENA_INIT};
 }
 

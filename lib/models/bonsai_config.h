@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "ledger/ledger.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,6 +58,7 @@ struct bonsai_config {
     int64_t module_count;
     struct bonsai_signs *signs;
     int64_t sign_count;
+    struct ledger *ledger; /* of the three files */
     struct arena arena;
 };
 

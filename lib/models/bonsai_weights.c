@@ -4,6 +4,7 @@
 #include "base/bug.h"
 #include "base/mem.h"
 #include "models/bonsai_slots.h"
+#include "models/weight_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ struct bonsai_weights {
     struct pool pool;            /* parts that are read and dropped */
     struct pool *layer_pools;    /* kept layers: one each */
     struct bonsai_layer *layers; /* kept layers, or one */
+    int64_t *bytes_read;         /* by place in the pack */
 };
 
 /* ---- sizes ---- */
@@ -111,6 +113,8 @@ struct bonsai_weights *bonsai_weights_open(const struct bonsai_config *config,
         err_in(err, "%s", pack);
         goto out;
     }
+    w->bytes_read =
+        xcalloc(safetensors_count(w->st) + 1, sizeof(*w->bytes_read));
     w->layers =
         xcalloc(is_kept ? (size_t)config->text.layers : 1, sizeof(*w->layers));
     w->layer_pools =
@@ -134,6 +138,7 @@ void bonsai_weights_close(struct bonsai_weights *w)
         for (int64_t i = 0; i < w->config->text.layers; i++)
             free(w->layer_pools[i].base);
     free(w->layer_pools);
+    free(w->bytes_read);
     free(w->layers);
     free(w->pool.base);
     safetensors_close(w->st);
@@ -165,6 +170,17 @@ static void *take(struct pool *pool, size_t bytes)
     return p;
 }
 
+static int read_bytes(struct bonsai_weights *w, const struct tensor_info *info,
+                      int64_t offset, int64_t n, void *out, struct err *err)
+{
+    size_t place = 0;
+
+    while (safetensors_at(w->st, place) != info)
+        place++;
+    w->bytes_read[place] += n;
+    return safetensors_read(w->st, info, offset, (size_t)n, out, err);
+}
+
 /* Rows [first, first + count) of a two-dimensional tensor. */
 static void *read_rows(struct bonsai_weights *w, struct pool *pool,
                        const char *name, int64_t first, int64_t count,
@@ -174,8 +190,7 @@ static void *read_rows(struct bonsai_weights *w, struct pool *pool,
     int64_t row = info->bytes / info->shape.size[0];
     void *data = take(pool, (size_t)(row * count));
 
-    if (safetensors_read(w->st, info, first * row, (size_t)(row * count), data,
-                         err))
+    if (read_bytes(w, info, first * row, row * count, data, err))
         return NULL;
     return data;
 }
@@ -223,7 +238,7 @@ static int read_param(struct bonsai_weights *w, struct pool *pool,
     size_t mark = pool->used;
     void *raw = take(pool, (size_t)info->bytes);
 
-    if (safetensors_read(w->st, info, 0, (size_t)info->bytes, raw, err))
+    if (read_bytes(w, info, 0, info->bytes, raw, err))
         return -1;
     dtype_to_f32(info->dtype, raw, n, f);
     dtype_to_f64(info->dtype, raw, n, d);
@@ -340,4 +355,44 @@ int bonsai_load_head(struct bonsai_weights *w, int64_t first, int64_t count,
     w->pool.used = 0;
     return read_packed(w, &w->pool, head_path(w->config), first, count,
                        w->config->text.hidden, out, err);
+}
+
+/* ---- the ledger ---- */
+
+struct stored {
+    const struct safetensors *st;
+    const struct tensor_info *info;
+};
+
+static int read_stored(void *ctx, int64_t first, size_t n, float *scratch,
+                       float *out, struct err *err)
+{
+    const struct stored *s = ctx;
+    size_t size = dtype_bits(s->info->dtype) / 8;
+
+    if (safetensors_read(s->st, s->info, first * (int64_t)size, n * size,
+                         scratch, err))
+        return -1;
+    dtype_to_f32(s->info->dtype, scratch, n, out);
+    return 0;
+}
+
+json_t *bonsai_weights_ledger(const struct bonsai_weights *w, struct err *err)
+{
+    json_t *out = json_array();
+
+    for (size_t i = 0; i < safetensors_count(w->st); i++) {
+        struct stored s = {w->st, safetensors_at(w->st, i)};
+        double times = (double)w->bytes_read[i] /
+                       (double)(s.info->bytes > 0 ? s.info->bytes : 1);
+        json_t *line = weight_line(w->st, s.info, s.info->name,
+                                   times > 0 ? "read" : "unread", times);
+
+        json_array_append_new(out, line);
+        if (weight_line_measure(line, w->st, s.info, read_stored, &s, err)) {
+            json_decref(out);
+            return NULL;
+        }
+    }
+    return out;
 }

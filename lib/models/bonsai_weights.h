@@ -55,6 +55,9 @@ struct bonsai_weights;
 struct bonsai_weights *bonsai_weights_open(const struct bonsai_config *config,
                                            const char *pack, bool is_kept,
                                            struct err *err);
+
+/* A line a tensor (models/weight_line.h); reads all of them. */
+json_t *bonsai_weights_ledger(const struct bonsai_weights *w, struct err *err);
 void bonsai_weights_close(struct bonsai_weights *w); /* NULL is fine */
 
 /* Reading a packed part also refuses a code 3, a negative or non-finite scale

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "hash/hash.h"
 #include "models/quantized.h"
+#include "models/weight_line.h"
 #include "safetensors/safetensors.h"
 
 #include <fnmatch.h>
@@ -142,27 +143,6 @@ static struct entry *find(const struct checkpoint *c, const char *name)
     return &c->entries[low];
 }
 
-static int digest(const struct checkpoint *c, const struct tensor_info *info,
-                  char out[HASH_SHA256_HEX], struct err *err)
-{
-    struct hash *h = hash_new(HASH_SHA256);
-    char *piece = xmalloc(PIECE);
-    int ret = 0;
-
-    for (int64_t at = 0; at < info->bytes && ret == 0; at += PIECE) {
-        size_t n = info->bytes - at < PIECE ? (size_t)(info->bytes - at)
-                                            : (size_t)PIECE;
-
-        ret = safetensors_read(c->st, info, at, n, piece, err);
-        hash_add(h, piece, n);
-    }
-    free(piece);
-    if (ret == 0)
-        hash_hex(h, out);
-    hash_free(h);
-    return ret;
-}
-
 static int check_duplicates(struct checkpoint *c, struct err *err)
 {
     char first[HASH_SHA256_HEX], second[HASH_SHA256_HEX];
@@ -172,7 +152,8 @@ static int check_duplicates(struct checkpoint *c, struct err *err)
 
         if (strcmp(a->name, b->name) != 0)
             continue;
-        if (digest(c, a->info, first, err) || digest(c, b->info, second, err))
+        if (weight_digest(c->st, a->info, first, err) ||
+            weight_digest(c->st, b->info, second, err))
             return -1;
         if (a->info->dtype != b->info->dtype || strcmp(first, second) != 0)
             return err_set(err, ERR_INPUT,
@@ -842,37 +823,17 @@ int checkpoint_row(struct checkpoint *c, const char *name, int64_t row,
 
 /* ---- the ledger ---- */
 
-static int add_statistics(const struct checkpoint *c, const struct entry *e,
-                          json_t *line, struct err *err)
+struct decoding {
+    const struct checkpoint *c;
+    const struct entry *e;
+};
+
+static int read_decoded(void *ctx, int64_t first, size_t n, float *scratch,
+                        float *out, struct err *err)
 {
-    const struct tensor_info *info = e->info;
-    double sum = 0, least = INFINITY, most = -INFINITY;
-    size_t n = (size_t)shape_count(&info->shape);
-    char sha256[HASH_SHA256_HEX];
+    const struct decoding *d = ctx;
 
-    if (digest(c, info, sha256, err))
-        return -1;
-    json_object_set_new(line, "sha256", json_string(sha256));
-    if (!dtype_is_float(info->dtype) || info->dtype == DTYPE_F64)
-        return 0;
-    float *piece = xmalloc(2 * PIECE * sizeof(*piece));
-    int ret = 0;
-    for (size_t at = 0, m; at < n && ret == 0; at += m) {
-        m = n - at < PIECE ? n - at : PIECE;
-        ret = read_floats(c, e, (int64_t)at, m, piece + PIECE, piece, err);
-        for (size_t i = 0; i < m && ret == 0; i++) {
-            double v = (double)piece[i];
-
-            sum += v;
-            least = v < least ? v : least;
-            most = v > most ? v : most;
-        }
-    }
-    free(piece);
-    json_object_set_new(line, "mean", json_real_or_text(sum / (double)n));
-    json_object_set_new(line, "min", json_real_or_text(least));
-    json_object_set_new(line, "max", json_real_or_text(most));
-    return ret;
+    return read_floats(d->c, d->e, first, n, scratch, out, err);
 }
 
 static json_t *line_of(const struct checkpoint *c, const struct entry *e)
@@ -883,18 +844,9 @@ static json_t *line_of(const struct checkpoint *c, const struct entry *e)
                         : e->is_wanted  ? "read"
                                         : "unread";
     int64_t n = shape_count(&e->info->shape);
-    const char *path = safetensors_path(c->st, e->info);
-    const char *slash = strrchr(path, '/');
-    json_t *shape = json_array();
 
-    for (int i = 0; i < e->info->shape.dims; i++)
-        json_array_append_new(shape, json_integer(e->info->shape.size[i]));
-    return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "tensor", e->info->name,
-        "canonical", e->name ? e->name : "", "file", slash ? slash + 1 : path,
-        "dtype", dtype_name(e->info->dtype), "state", state, "shape", shape,
-        "times_read",
-        json_real_or_text((double)e->elements_read / (double)(n > 0 ? n : 1)));
+    return weight_line(c->st, e->info, e->name ? e->name : "", state,
+                       (double)e->elements_read / (double)(n > 0 ? n : 1));
 }
 
 json_t *checkpoint_ledger(const struct checkpoint *c, bool is_full,
@@ -903,10 +855,12 @@ json_t *checkpoint_ledger(const struct checkpoint *c, bool is_full,
     json_t *out = json_array();
 
     for (size_t i = 0; i < c->count; i++) {
-        json_t *line = line_of(c, &c->entries[i]);
+        struct decoding d = {c, &c->entries[i]};
+        json_t *line = line_of(c, d.e);
 
         json_array_append_new(out, line);
-        if (is_full && add_statistics(c, &c->entries[i], line, err)) {
+        if (is_full && weight_line_measure(line, c->st, d.e->info, read_decoded,
+                                           &d, err)) {
             json_decref(out);
             return NULL;
         }

@@ -535,13 +535,13 @@ int decoder_step(struct model *m, int64_t token, const struct model_tap *taps,
     return decoder_begin(m, NULL, NULL, 0, taps, err);
 }
 
-json_t *decoder_ledger(const struct model *m, struct err *err)
+json_t *decoder_keys(const struct model *m)
 {
-    const struct decoder *d = const_decoder(m);
-    json_t *weights = checkpoint_ledger(d->weights, true, err);
+    return json_pack("{s:o}", "config.json",
+                     config_ledger(const_decoder(m)->config));
+}
 
-    if (!weights)
-        return NULL;
-    return json_pack("{s:o, s:o}", "config", config_ledger(d->config),
-                     "weights", weights);
+json_t *decoder_weights(const struct model *m, struct err *err)
+{
+    return checkpoint_ledger(const_decoder(m)->weights, true, err);
 }

@@ -223,7 +223,8 @@ int decoder_stages(const struct model *m, const struct forward_options *o,
 int decoder_forward(struct model *m, const struct forward_options *o,
                     const struct sequence *s, int64_t count,
                     const struct model_tap *tap, struct err *err);
-json_t *decoder_ledger(const struct model *m, struct err *err);
+json_t *decoder_keys(const struct model *m);
+json_t *decoder_weights(const struct model *m, struct err *err);
 
 /* Generation is not offered: ERR_UNSUPPORTED. */
 int decoder_begin(struct model *m, const struct forward_options *o,
@@ -238,8 +239,8 @@ int decoder_step(struct model *m, int64_t token, const struct model_tap *tap,
         .open = decoder_open, .close = decoder_close, .vocab = decoder_vocab, \
         .is_stop = decoder_is_stop, .check = decoder_check,                   \
         .stages = decoder_stages, .forward = decoder_forward,                 \
-        .begin = decoder_begin, .step = decoder_step,                         \
-        .ledger = decoder_ledger, .sums = sums_order                          \
+        .begin = decoder_begin, .step = decoder_step, .keys = decoder_keys,   \
+        .weights = decoder_weights, .sums = sums_order                        \
     }
 #define DECODER_FAMILY(type, hooks) DECODER_FAMILY_OF(type, hooks, SUMS_WRITTEN)
 #endif

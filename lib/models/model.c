@@ -119,13 +119,14 @@ int model_forward(struct model *m, const struct forward_options *o,
     return m->family->forward(m, o, s, count, tap, err);
 }
 
-json_t *model_ledger(const struct model *m, struct err *err)
+json_t *model_keys(const struct model *m)
 {
-    if (m->family->ledger)
-        return m->family->ledger(m, err);
-    err_set(err, ERR_UNSUPPORTED, "model_type '%s' keeps no ledger",
-            m->family->model_type);
-    return NULL;
+    return m->family->keys(m);
+}
+
+json_t *model_weights(const struct model *m, struct err *err)
+{
+    return m->family->weights(m, err);
 }
 
 int model_begin(struct model *m, const struct forward_options *o,

@@ -112,7 +112,8 @@ struct model_family {
                  const struct model_tap *tap, struct err *err);
     int (*step)(struct model *m, int64_t token, const struct model_tap *tap,
                 struct err *err);
-    json_t *(*ledger)(const struct model *m, struct err *err); /* or NULL */
+    json_t *(*keys)(const struct model *m);
+    json_t *(*weights)(const struct model *m, struct err *err);
     enum sums sums; /* unless the caller asks for others */
 };
 
@@ -158,11 +159,12 @@ int model_forward(struct model *m, const struct forward_options *o,
                   const struct model_tap *tap, struct err *err);
 
 /*
- * Which configuration keys and which tensors were used, and how: {"config":
- * [...], "weights": [...]} (ledger/config.h, models/checkpoint.h).  A new
- * reference; NULL with ERR_UNSUPPORTED when the family keeps no ledger.
+ * What became of the keys of the pack's files, {"config.json": [...], ...}
+ * (ledger/config.h), and of its tensors, a line each (models/checkpoint.h).
+ * New references; the second reads the tensors again, NULL with err set.
  */
-json_t *model_ledger(const struct model *m, struct err *err);
+json_t *model_keys(const struct model *m);
+json_t *model_weights(const struct model *m, struct err *err);
 
 /*
  * Generation with caches: model_begin() computes the prompt, at most `capacity`

@@ -6,9 +6,7 @@
  * models/{qwen2,gpt2,llama}/tokenization_*.py,
  * models/auto/tokenization_auto.py.
  */
-#include "base/io.h"
 #include "base/mem.h"
-#include "base/path.h"
 #include "tokenizer/tokenizer_internal.h"
 
 #include <stdio.h>
@@ -147,26 +145,46 @@ static bool is_before_5_24(const char *version)
     return major < 5 || (major == 5 && minor < 24);
 }
 
-/* A document of the pack; NULL without error when it is not there. */
-static int read_json(const char *dir, const char *name, json_t **out,
-                     struct err *err)
-{
-    char *path = path_join(dir, name);
-    int ret = 0;
+/* Special tokens are never added to a rendered prompt, nothing is truncated or
+ * padded, and decoding is not cleaned up; the rest describes the file. */
+static const char *const unused[] = {
+    "add_bos_token",
+    "add_eos_token",
+    "add_prefix_space",
+    "added_tokens_decoder",
+    "additional_special_tokens",
+    "auto_map",
+    "backend",
+    "chat_template",
+    "clean_up_tokenization_spaces",
+    "do_lower_case",
+    "errors",
+    "is_local",
+    "legacy",
+    "max_length",
+    "model_input_names",
+    "model_max_length",
+    "name_or_path",
+    "pad_to_multiple_of",
+    "padding_side",
+    "pretokenize_regex",
+    "processor_class",
+    "sp_model_kwargs",
+    "special_tokens_map_file",
+    "tokenizer_file",
+    "truncation_side",
+    "use_fast",
+    NULL,
+};
 
-    *out = NULL;
-    if (io_exists(path)) {
-        *out = json_read_config(path, err);
-        ret = *out ? 0 : -1;
-    }
-    free(path);
-    return ret;
-}
+/* Each would change ids. */
+static const char *const off[] = {"split_special_tokens", "fix_mistral_regex"};
 
-static int make(struct tokenizer *t, const json_t *config, const char *type,
-                struct rebuild *out, bool *is_rebuilt, struct err *err)
+static int make(struct tokenizer *t, const struct section *config,
+                const char *type, struct rebuild *out, bool *is_rebuilt,
+                struct err *err)
 {
-    const json_t *prefix = json_object_get(config, "add_prefix_space");
+    const json_t *prefix = config_value(config, "add_prefix_space");
     bool add_prefix = json_is_true(prefix);
     char name[100];
     size_t len = (size_t)snprintf(name, sizeof(name), "%s", t->class_name);
@@ -185,11 +203,10 @@ static int make(struct tokenizer *t, const json_t *config, const char *type,
     } else if (strcmp(name, "GPT2Tokenizer") == 0) {
         make_gpt2(out, add_prefix);
     } else if (strcmp(name, "LlamaTokenizer") == 0) {
-        const json_t *legacy = json_object_get(config, "legacy");
+        const json_t *legacy = config_value(config, "legacy");
 
         *is_rebuilt = is_before_5_24(t->transformers);
-        make_llama(out, !prefix || json_is_null(prefix) || add_prefix,
-                   json_is_true(legacy));
+        make_llama(out, !prefix || add_prefix, json_is_true(legacy));
     } else {
         *is_rebuilt = false;
         if (t->rule == TOKENIZER_CLASS)
@@ -205,27 +222,34 @@ static int make(struct tokenizer *t, const json_t *config, const char *type,
     return 0;
 }
 
-int class_read(struct tokenizer *t, const char *dir, struct rebuild *out,
-               bool *is_rebuilt, struct err *err)
+int class_check(const struct section *config, struct err *err)
 {
-    json_t *config = NULL, *model = NULL;
-    int ret = -1;
+    for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
+        if (config_expect_flag(config, off[i], false, err))
+            return -1;
+    config_ignore(config, unused);
+    return 0;
+}
+
+int class_read(struct tokenizer *t, struct rebuild *out, bool *is_rebuilt,
+               struct err *err)
+{
+    const struct section *config, *model;
 
     *is_rebuilt = false;
-    if (read_json(dir, "tokenizer_config.json", &config, err) ||
-        read_json(dir, "config.json", &model, err))
-        goto out;
+    if (ledger_file(t->ledger, "tokenizer_config.json", &config, err) ||
+        ledger_file(t->ledger, "config.json", &model, err))
+        return -1;
+    if (!config)
+        return 0;
+    if (class_check(config, err))
+        return -1;
+    const char *type =
+        model ? json_string_value(config_value(model, "model_type")) : NULL;
     const char *name =
-        json_string_value(json_object_get(config, "tokenizer_class"));
-    const char *type = json_string_value(json_object_get(model, "model_type"));
-    if (name) {
-        t->class_name = xstrdup(name);
-        if (make(t, config, type, out, is_rebuilt, err))
-            goto out;
-    }
-    ret = 0;
-out:
-    json_decref(config);
-    json_decref(model);
-    return ret;
+        json_string_value(config_value(config, "tokenizer_class"));
+    if (!name)
+        return 0;
+    t->class_name = xstrdup(name);
+    return make(t, config, type, out, is_rebuilt, err);
 }

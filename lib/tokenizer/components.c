@@ -58,30 +58,33 @@ struct step *steps_add(struct steps *s, enum step_kind kind)
     return &s->items[s->count++];
 }
 
-static int get_bool(const json_t *object, const char *key, bool unless,
+static int get_bool(const struct section *object, const char *key, bool unless,
                     bool *out, struct err *err)
 {
     *out = unless;
-    return json_has(object, key) ? json_get_bool(object, key, out, err) : 0;
+    if (config_has(object, key))
+        return config_get_flag(object, key, out, err);
+    config_default(object, key, json_boolean(unless));
+    return 0;
 }
 
 /* A string that may hold NUL. */
-static int get_text(const json_t *object, const char *key, struct step *step,
-                    struct err *err)
+static int get_text(const struct section *object, const char *key,
+                    struct step *step, struct err *err)
 {
     const char *text;
 
-    if (json_get_str(object, key, &text, err))
+    if (config_get_text(object, key, &text, &step->len, err))
         return -1;
-    step->len = json_string_length(json_object_get(object, key));
     step->text = xstrndup(text, step->len);
     return 0;
 }
 
 /* {"String": ...} or {"Regex": ...}. */
-static int get_pattern(const json_t *object, struct step *step, struct err *err)
+static int get_pattern(const struct section *object, struct step *step,
+                       struct err *err)
 {
-    const json_t *value = json_object_get(object, "pattern");
+    const json_t *value = config_value(object, "pattern");
     const json_t *literal = json_object_get(value, "String");
     const json_t *regex = json_object_get(value, "Regex");
 
@@ -99,7 +102,7 @@ static int get_pattern(const json_t *object, struct step *step, struct err *err)
     return step->pattern ? 0 : -1;
 }
 
-static int get_behavior(const json_t *object, const char *unless,
+static int get_behavior(const struct section *object, const char *unless,
                         enum behavior *out, struct err *err)
 {
     static const char *const names[] = {"Removed", "Isolated",
@@ -107,8 +110,9 @@ static int get_behavior(const json_t *object, const char *unless,
                                         "Contiguous"};
     const char *text = unless;
 
-    if ((!unless || json_has(object, "behavior")) &&
-        json_get_str(object, "behavior", &text, err))
+    if (unless && !config_has(object, "behavior"))
+        config_default(object, "behavior", json_string(unless));
+    else if (config_get_text(object, "behavior", &text, NULL, err))
         return -1;
     for (int i = 0; i < 5; i++)
         if (strcmp(names[i], text) == 0) {
@@ -118,7 +122,7 @@ static int get_behavior(const json_t *object, const char *unless,
     return err_set(err, ERR_UNSUPPORTED, "unknown behavior '%s'", text);
 }
 
-static int get_metaspace(const json_t *object, struct step *step,
+static int get_metaspace(const struct section *object, struct step *step,
                          struct err *err)
 {
     static const char *const names[] = {"always", "first", "never"};
@@ -130,9 +134,12 @@ static int get_metaspace(const json_t *object, struct step *step,
         get_bool(object, "split", true, &step->split, err) ||
         get_bool(object, "add_prefix_space", true, &step->add_prefix_space,
                  err) ||
-        (json_has(object, "prepend_scheme") &&
-         json_get_str(object, "prepend_scheme", &scheme, err)))
+        (config_has(object, "prepend_scheme") &&
+         config_get_text(object, "prepend_scheme", &scheme, NULL, err)))
         return -1;
+    if (!config_has(object, "prepend_scheme"))
+        config_default(object, "prepend_scheme", json_string(scheme));
+    config_ignore(object, (const char *const[]){"str_rep", NULL});
     if (step->len == 0 || (utf8_get(step->text, &n), n != step->len))
         return err_set(err, ERR_INPUT, "'replacement' is not one character");
     step->pattern = pattern_new_literal(step->text, step->len);
@@ -148,12 +155,12 @@ static int get_metaspace(const json_t *object, struct step *step,
     return err_set(err, ERR_UNSUPPORTED, "unknown prepend_scheme '%s'", scheme);
 }
 
-static int get_count(const json_t *object, const char *key, size_t *out,
+static int get_count(const struct section *object, const char *key, size_t *out,
                      struct err *err)
 {
     int64_t n;
 
-    if (json_get_int(object, key, &n, err))
+    if (config_get_int(object, key, &n, err))
         return -1;
     if (n < 0)
         return err_set(err, ERR_INPUT, "'%s' is negative", key);
@@ -162,11 +169,24 @@ static int get_count(const json_t *object, const char *key, size_t *out,
 }
 
 /* A component's type, or a refusal that names it. */
-static int get_type(const json_t *value, const char **type, struct err *err)
+static int get_type(const struct section *value, const char **type,
+                    struct err *err)
 {
-    if (!json_is_object(value))
-        return err_set(err, ERR_INPUT, "not an object");
-    return json_get_str(value, "type", type, err);
+    return config_get_text(value, "type", type, NULL, err);
+}
+
+/* Offsets are not kept, and a ByteLevel that is no pre-tokenizer has no other
+ * setting. */
+static void ignore_offsets(const struct section *value)
+{
+    config_ignore(value, (const char *const[]){"trim_offsets", NULL});
+}
+static void ignore_byte_level(const struct section *value)
+{
+    static const char *const keys[] = {"add_prefix_space", "trim_offsets",
+                                       "use_regex", NULL};
+
+    config_ignore(value, keys);
 }
 
 static int unknown(const char *type, struct err *err)
@@ -174,23 +194,28 @@ static int unknown(const char *type, struct err *err)
     return err_set(err, ERR_UNSUPPORTED, "unknown type '%s'", type);
 }
 
-typedef int read_steps(json_t *value, struct steps *out, struct err *err);
+typedef int read_steps(const struct section *value, struct steps *out,
+                       struct err *err);
 
 /* The members of a Sequence, each by `read`. */
-static int read_sequence(const json_t *value, const char *key, read_steps *read,
-                         struct steps *out, struct err *err)
+static int read_sequence(const struct section *value, const char *key,
+                         read_steps *read, struct steps *out, struct err *err)
 {
     json_t *list;
 
-    if (json_get_array(value, key, &list, err))
+    if (config_get_list(value, key, &list, err))
         return -1;
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (read(json_array_get(list, i), out, err))
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const struct section *item;
+
+        if (config_get_item(value, key, i, &item, err) || read(item, out, err))
             return err_in(err, "%s[%zu]", key, i);
+    }
     return 0;
 }
 
-int steps_read_normalizer(json_t *value, struct steps *out, struct err *err)
+int steps_read_normalizer(const struct section *value, struct steps *out,
+                          struct err *err)
 {
     static const struct {
         const char *type;
@@ -218,8 +243,8 @@ int steps_read_normalizer(json_t *value, struct steps *out, struct err *err)
                              err);
     if (strcmp(type, "Strip") == 0) {
         step = steps_add(out, STEP_STRIP);
-        return json_get_bool(value, "strip_left", &step->left, err) ||
-                       json_get_bool(value, "strip_right", &step->right, err)
+        return config_get_flag(value, "strip_left", &step->left, err) ||
+                       config_get_flag(value, "strip_right", &step->right, err)
                    ? -1
                    : 0;
     }
@@ -235,7 +260,8 @@ int steps_read_normalizer(json_t *value, struct steps *out, struct err *err)
     return unknown(type, err);
 }
 
-int steps_read_pre_tokenizer(json_t *value, struct steps *out, struct err *err)
+int steps_read_pre_tokenizer(const struct section *value, struct steps *out,
+                             struct err *err)
 {
     const char *type;
     struct step *step;
@@ -250,14 +276,15 @@ int steps_read_pre_tokenizer(json_t *value, struct steps *out, struct err *err)
         step = steps_add(out, STEP_SPLIT);
         return get_pattern(value, step, err) ||
                        get_behavior(value, NULL, &step->behavior, err) ||
-                       json_get_bool(value, "invert", &step->invert, err)
+                       config_get_flag(value, "invert", &step->invert, err)
                    ? -1
                    : 0;
     }
     if (strcmp(type, "ByteLevel") == 0) {
         step = steps_add(out, STEP_BYTE_LEVEL);
-        if (json_get_bool(value, "add_prefix_space", &step->add_prefix_space,
-                          err) ||
+        ignore_offsets(value);
+        if (config_get_flag(value, "add_prefix_space", &step->add_prefix_space,
+                            err) ||
             get_bool(value, "use_regex", true, &flag, err))
             return -1;
         if (flag)
@@ -298,7 +325,8 @@ int steps_read_pre_tokenizer(json_t *value, struct steps *out, struct err *err)
     return unknown(type, err);
 }
 
-int steps_read_decoder(json_t *value, struct steps *out, struct err *err)
+int steps_read_decoder(const struct section *value, struct steps *out,
+                       struct err *err)
 {
     const char *type;
     struct step *step;
@@ -310,6 +338,7 @@ int steps_read_decoder(json_t *value, struct steps *out, struct err *err)
         return read_sequence(value, "decoders", steps_read_decoder, out, err);
     if (strcmp(type, "ByteLevel") == 0) {
         steps_add(out, STEP_DECODE_BYTE_LEVEL);
+        ignore_byte_level(value);
         return 0;
     }
     if (strcmp(type, "ByteFallback") == 0) {
@@ -380,27 +409,36 @@ static int read_frame_piece(const json_t *piece, const json_t *specials,
     return 0;
 }
 
-int frames_read(json_t *value, struct frames *out, struct err *err)
+int frames_read(const struct section *value, struct frames *out,
+                struct err *err)
 {
     const char *type;
     json_t *list, *specials;
 
     if (get_type(value, &type, err))
         return -1;
-    if (strcmp(type, "ByteLevel") == 0)
-        return 0; /* only moves offsets */
+    if (strcmp(type, "ByteLevel") == 0) {
+        ignore_byte_level(value); /* only moves offsets */
+        return 0;
+    }
     if (strcmp(type, "Sequence") == 0) {
-        if (json_get_array(value, "processors", &list, err))
+        if (config_get_list(value, "processors", &list, err))
             return -1;
-        for (size_t i = 0; i < json_array_size(list); i++)
-            if (frames_read(json_array_get(list, i), out, err))
+        for (size_t i = 0; i < json_array_size(list); i++) {
+            const struct section *item;
+
+            if (config_get_item(value, "processors", i, &item, err) ||
+                frames_read(item, out, err))
                 return err_in(err, "processors[%zu]", i);
+        }
         return 0;
     }
     if (strcmp(type, "TemplateProcessing") != 0)
         return unknown(type, err);
-    if (json_get_array(value, "single", &list, err) ||
-        json_get_object(value, "special_tokens", &specials, err))
+    config_ignore(value, (const char *const[]){"pair", NULL});
+    config_value(value, "special_tokens");
+    if (config_get_list(value, "single", &list, err) ||
+        json_get_object(config_object(value), "special_tokens", &specials, err))
         return -1;
     out->items = xrealloc(out->items, (out->count + 1) * sizeof(*out->items));
     struct frame *frame = &out->items[out->count++];

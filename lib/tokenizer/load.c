@@ -21,8 +21,9 @@ enum { FILE_CAP = 1 << 30, MAX_ADDED_LEN = 1024, MAX_PREFIX = 256 };
 struct draft {
     struct json_stream stream;
     const char *file;
-    json_t *parts[5];   /* by enum part */
-    struct buf decoded; /* merges whose text has escapes */
+    json_t *parts[5];            /* by enum part */
+    json_t *document, *settings; /* what is small of the file, of its model */
+    struct buf decoded;          /* merges whose text has escapes */
     struct merge_text *merges;
     size_t merge_count, merge_cap;
     size_t id_cap, score_cap;
@@ -298,6 +299,40 @@ static int read_unk_id(struct draft *d, struct err *err)
     return 0;
 }
 
+/* For the ledger: a value that is read over, one that was just read, and of
+ * the large ones how many there were. */
+static int keep_skipped(struct draft *d, json_t *object, const char *key,
+                        struct err *err)
+{
+    size_t from, to;
+
+    d->stream.unique = true;
+    if (json_stream_skip(&d->stream, &from, &to, err))
+        return -1;
+    d->stream.unique = false;
+    json_t *value = json_parse(d->file + from, to - from, err);
+    json_object_set_new(object, key, value);
+    return value ? 0 : -1;
+}
+
+static void keep_setting(struct draft *d, const char *key)
+{
+    const struct json_stream *s = &d->stream;
+    struct err why = ERR_INIT;
+    bool is_vocab = strcmp(key, "vocab") == 0;
+    json_t *value;
+
+    if (json_object_get(d->settings, key))
+        return;
+    if (is_vocab || strcmp(key, "merges") == 0)
+        value = json_sprintf("%zu %s",
+                             is_vocab ? d->model->vocab.count : d->merge_count,
+                             is_vocab ? "tokens" : "merges");
+    else
+        value = json_parse(d->file + s->start, s->at - s->start, &why);
+    json_object_set_new(d->settings, key, value ? value : json_null());
+}
+
 static int read_model_value(struct tokenizer *t, struct draft *d,
                             const char *key, struct err *err)
 {
@@ -330,7 +365,7 @@ static int read_model_value(struct tokenizer *t, struct draft *d,
     if (strcmp(key, "ignore_merges") == 0)
         return read_flag(d, &m->ignore_merges, err);
     tokenizer_warn(t, "model: unknown key '%s'", key);
-    return json_stream_skip(&d->stream, NULL, NULL, err);
+    return keep_skipped(d, d->settings, key, err);
 }
 
 /* Keys seen so far, so that a second one is refused. */
@@ -386,6 +421,8 @@ static int read_model(struct tokenizer *t, struct draft *d, struct err *err)
         ret = read_model_value(t, d, key, err);
         if (ret)
             err_in(err, "%s", key);
+        else
+            keep_setting(d, key);
     }
     forget_keys(&seen);
     return ret;
@@ -399,13 +436,11 @@ static int read_part(struct draft *d, enum part part, struct err *err)
     if (json_stream_skip(&d->stream, &from, &to, err))
         return -1;
     d->stream.unique = false;
-    d->parts[part] = json_parse(d->file + from, to - from, err);
-    if (d->parts[part] && json_is_null(d->parts[part])) {
-        json_decref(d->parts[part]);
-        d->parts[part] = NULL;
-        return 0;
-    }
-    return d->parts[part] ? 0 : -1;
+    json_t *value = json_parse(d->file + from, to - from, err);
+    json_object_set_new(d->document, part_names[part], value);
+    if (value && !json_is_null(value))
+        d->parts[part] = json_incref(value);
+    return value ? 0 : -1;
 }
 
 static int read_version(struct draft *d, struct err *err)
@@ -418,6 +453,7 @@ static int read_version(struct draft *d, struct err *err)
     if (event != STREAM_TEXT || !key_is(&d->stream, "1.0"))
         return json_stream_fail(&d->stream, ERR_UNSUPPORTED, err,
                                 "not \"1.0\"");
+    json_object_set_new(d->document, "version", json_string("1.0"));
     return 0;
 }
 
@@ -431,16 +467,13 @@ static int read_top_value(struct tokenizer *t, struct draft *d, const char *key,
     for (enum part part = ADDED; part <= DECODER; part++)
         if (strcmp(key, part_names[part]) == 0)
             return read_part(d, part, err);
-    d->stream.unique = true;
-    size_t from, to;
-    if (json_stream_skip(&d->stream, &from, &to, err))
+    if (keep_skipped(d, d->document, key, err))
         return -1;
-    d->stream.unique = false;
     bool is_known =
         strcmp(key, "truncation") == 0 || strcmp(key, "padding") == 0;
     if (!is_known)
         tokenizer_warn(t, "unknown key '%s'", key);
-    else if (d->file[from] != 'n')
+    else if (json_has(d->document, key))
         tokenizer_warn(t, "'%s' does not apply here", key);
     return 0;
 }
@@ -595,25 +628,72 @@ bool chain_is_byte_level(const struct chain *c, const struct model *m)
            !m->prefix && !m->suffix;
 }
 
-static int read_chain(struct tokenizer *t, struct draft *d, struct err *err)
+/* A component's section; NULL when there is none. */
+static int part_section(const struct section *root, enum part part,
+                        const struct section **out, struct err *err)
+{
+    const json_t *value = config_value(root, part_names[part]);
+
+    *out = NULL;
+    if (!value)
+        return 0;
+    if (!json_is_object(value))
+        return err_set(err, ERR_INPUT, "not an object");
+    return config_get_section(root, part_names[part], out, err);
+}
+
+static int read_chain(struct tokenizer *t, const struct section *root,
+                      struct err *err)
 {
     struct chain *c = &t->chain;
+    const struct section *s;
 
-    if (d->parts[NORMALIZER] &&
-        steps_read_normalizer(d->parts[NORMALIZER], &c->normalizer, err))
+    if (part_section(root, NORMALIZER, &s, err) ||
+        (s && steps_read_normalizer(s, &c->normalizer, err)))
         return err_in(err, "normalizer");
-    if (d->parts[PRE_TOKENIZER] &&
-        steps_read_pre_tokenizer(d->parts[PRE_TOKENIZER], &c->pre_tokenizer,
-                                 err))
+    if (part_section(root, PRE_TOKENIZER, &s, err) ||
+        (s && steps_read_pre_tokenizer(s, &c->pre_tokenizer, err)))
         return err_in(err, "pre_tokenizer");
-    if (d->parts[DECODER] &&
-        steps_read_decoder(d->parts[DECODER], &c->decoder, err))
+    if (part_section(root, DECODER, &s, err) ||
+        (s && steps_read_decoder(s, &c->decoder, err)))
         return err_in(err, "decoder");
-    c->has_decoder = d->parts[DECODER] != NULL;
-    if (d->parts[POST_PROCESSOR] &&
-        frames_read(d->parts[POST_PROCESSOR], &t->frames, err))
+    c->has_decoder = s != NULL;
+    if (part_section(root, POST_PROCESSOR, &s, err) ||
+        (s && frames_read(s, &t->frames, err)))
         return err_in(err, "post_processor");
     return 0;
+}
+
+/* What was read as it streamed by. */
+static void note_streamed(const struct section *root, enum model_kind kind)
+{
+    static const char *const both[] = {"type", "vocab"};
+    static const char *const flags[] = {"byte_fallback", "fuse_unk",
+                                        "ignore_merges"};
+    static const char *const bpe[] = {"merges", "dropout", "unk_token",
+                                      "continuing_subword_prefix",
+                                      "end_of_word_suffix"};
+    const struct section *model;
+    struct err why = ERR_INIT;
+
+    config_value(root, "version");
+    config_value(root, part_names[ADDED]);
+    config_ignore(root, (const char *const[]){"truncation", "padding", NULL});
+    if (config_section(root, "model", &model, &why) || !model)
+        return;
+    for (size_t i = 0; i < sizeof(both) / sizeof(both[0]); i++)
+        config_value(model, both[i]);
+    if (kind == MODEL_UNIGRAM)
+        config_value(model, "unk_id");
+    size_t count = sizeof(bpe) / sizeof(bpe[0]);
+    for (size_t i = 0; kind == MODEL_BPE && i < count; i++)
+        config_value(model, bpe[i]);
+    count = kind == MODEL_BPE ? sizeof(flags) / sizeof(flags[0]) : 1;
+    for (size_t i = 0; i < count; i++) {
+        if (!config_has(model, flags[i]))
+            config_default(model, flags[i], json_false());
+        config_value(model, flags[i]);
+    }
 }
 
 static void drop_empty(char **text)
@@ -654,7 +734,8 @@ static int check_model(struct draft *d, struct err *err)
     return 0;
 }
 
-static int finish(struct tokenizer *t, struct draft *d, struct err *err)
+static int finish(struct tokenizer *t, struct draft *d,
+                  const struct section *root, struct err *err)
 {
     struct model *m = d->model;
 
@@ -664,7 +745,8 @@ static int finish(struct tokenizer *t, struct draft *d, struct err *err)
         return err_set(err, ERR_INPUT, "no 'model'");
     if (check_model(d, err))
         return err_in(err, "model");
-    if (read_chain(t, d, err))
+    note_streamed(root, m->kind);
+    if (read_chain(t, root, err))
         return -1;
     m->is_byte_level = t->chain.is_byte_level =
         chain_is_byte_level(&t->chain, m);
@@ -729,6 +811,7 @@ static void replace_part(struct draft *d, enum part part, json_t *by)
 {
     json_decref(d->parts[part]);
     d->parts[part] = by ? json_incref(by) : NULL;
+    json_object_set(d->document, part_names[part], by ? by : json_null());
 }
 
 static void rebuild_draft(struct draft *d, const struct rebuild *as)
@@ -766,7 +849,8 @@ int tokenizer_load(struct tokenizer *t, const char *path,
                    const struct rebuild *as, const struct rebuild *against,
                    bool *is_same, struct err *err)
 {
-    struct draft d = {.unk_id = -1};
+    struct draft d = {
+        .unk_id = -1, .document = json_object(), .settings = json_object()};
     struct buf file = BUF_INIT;
     int ret = -1;
 
@@ -780,7 +864,14 @@ int tokenizer_load(struct tokenizer *t, const char *path,
             *is_same = is_rebuilt_same(&d, against);
         if (as)
             rebuild_draft(&d, as);
-        ret = finish(t, &d, err);
+        if (d.has_model)
+            json_object_set(d.document, "model", d.settings);
+        struct config *config = config_new(path, json_incref(d.document));
+        ret = finish(t, &d, config_root(config), err);
+        if (t->ledger)
+            ledger_put(t->ledger, "tokenizer.json", config);
+        else
+            config_close(config);
     }
     if (ret)
         err_in(err, "%s", path);
@@ -788,6 +879,8 @@ int tokenizer_load(struct tokenizer *t, const char *path,
 out:
     for (int i = 0; i < 5; i++)
         json_decref(d.parts[i]);
+    json_decref(d.document);
+    json_decref(d.settings);
     buf_release(&d.decoded);
     free(d.merges);
     free(d.model_type);

@@ -193,16 +193,20 @@ static int read_special(struct tokenizer *t, const char *key, json_t *value,
     return 0;
 }
 
-static int read_specials(struct tokenizer *t, const char *path, struct err *err)
+static int read_specials(struct tokenizer *t, struct err *err)
 {
-    json_t *config = json_read_config(path, err), *tokens, *value;
+    const struct section *config;
+    json_t *tokens, *value;
     const char *key;
     int ret = -1;
 
     t->added.all = trie_new();
-    if (!config)
+    if (ledger_need(t->ledger, "tokenizer_config.json", &config, err) ||
+        class_check(config, err))
         return -1;
-    if (json_get_object(config, "added_tokens_decoder", &tokens, err) == 0) {
+    config_value(config, "added_tokens_decoder");
+    if (json_get_object(config_object(config), "added_tokens_decoder", &tokens,
+                        err) == 0) {
         ret = 0;
         t->added.items =
             xcalloc(json_object_size(tokens), sizeof(*t->added.items));
@@ -212,14 +216,12 @@ static int read_specials(struct tokenizer *t, const char *path, struct err *err)
                 ret = read_special(t, key, value, err);
         }
     }
-    if (ret)
-        err_in(err, "%s: added_tokens_decoder", path);
-    json_decref(config);
-    return ret;
+    return ret ? err_in(err, "%s: added_tokens_decoder", config_path(config))
+               : 0;
 }
 
 int tokenizer_load_tiktoken(struct tokenizer *t, const char *model_path,
-                            const char *config_path, struct err *err)
+                            struct err *err)
 {
     struct steps *steps = &t->chain.pre_tokenizer;
 
@@ -234,7 +236,7 @@ int tokenizer_load_tiktoken(struct tokenizer *t, const char *model_path,
     steps->items[0].pattern =
         pattern_new(kimi_pattern, sizeof(kimi_pattern) - 1, PATTERN_RUST, err);
     if (!steps->items[0].pattern || read_ranks(t->model, model_path, err) ||
-        read_specials(t, config_path, err))
+        read_specials(t, err))
         return -1;
     return added_index(t, err);
 }

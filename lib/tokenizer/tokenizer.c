@@ -353,14 +353,13 @@ struct tokenizer *tokenizer_new(void)
 }
 
 /* The file, and what the class makes of it where that is something else. */
-static int open_json(struct tokenizer *t, const char *dir, const char *json,
-                     struct err *err)
+static int open_json(struct tokenizer *t, const char *json, struct err *err)
 {
     struct rebuild rebuild = {0};
     bool is_rebuilt = false, is_same = true;
     int ret = -1;
 
-    if (class_read(t, dir, &rebuild, &is_rebuilt, err))
+    if (class_read(t, &rebuild, &is_rebuilt, err))
         goto out;
     if (is_rebuilt && t->rule == TOKENIZER_FILE)
         is_rebuilt = false;
@@ -384,16 +383,14 @@ static int open_folder(struct tokenizer *t, const char *dir, struct err *err)
 {
     char *json = path_join(dir, "tokenizer.json");
     char *ranks = path_join(dir, "tiktoken.model");
-    char *config = path_join(dir, "tokenizer_config.json");
     int ret;
 
     if (!io_exists(json) && io_exists(ranks))
-        ret = tokenizer_load_tiktoken(t, ranks, config, err);
+        ret = tokenizer_load_tiktoken(t, ranks, err);
     else
-        ret = open_json(t, dir, json, err);
+        ret = open_json(t, json, err);
     free(json);
     free(ranks);
-    free(config);
     return ret;
 }
 
@@ -408,11 +405,18 @@ struct tokenizer *tokenizer_open(const char *path,
         t->rule = options->rule;
         t->transformers = options->transformers;
     }
-    if (io_is_dir(path))
+    if (io_is_dir(path)) {
+        struct ledger *given = options ? options->ledger : NULL;
+        struct ledger *own = given ? NULL : ledger_new(path);
+
+        t->ledger = own ? own : given;
         ret = open_folder(t, path, err);
-    else
+        ledger_free(own);
+    } else {
         ret = tokenizer_load(t, path, NULL, NULL, NULL, err);
+    }
     t->transformers = NULL;
+    t->ledger = NULL;
     if (ret) {
         tokenizer_free(t);
         return NULL;

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "ledger/ledger.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,6 +36,7 @@ struct tokenizer_options {
     enum tokenizer_rule rule;
     const char *transformers; /* the version whose class is meant; NULL:
                                  5.5.0, which the packs pin */
+    struct ledger *ledger;    /* of the pack's files; NULL: one of its own */
 };
 
 /*

@@ -105,10 +105,14 @@ struct chain {
 
 struct scratch;
 
-int steps_read_normalizer(json_t *value, struct steps *out, struct err *err);
-int steps_read_pre_tokenizer(json_t *value, struct steps *out, struct err *err);
-int steps_read_decoder(json_t *value, struct steps *out, struct err *err);
-int frames_read(json_t *value, struct frames *out, struct err *err);
+int steps_read_normalizer(const struct section *value, struct steps *out,
+                          struct err *err);
+int steps_read_pre_tokenizer(const struct section *value, struct steps *out,
+                             struct err *err);
+int steps_read_decoder(const struct section *value, struct steps *out,
+                       struct err *err);
+int frames_read(const struct section *value, struct frames *out,
+                struct err *err);
 struct step *steps_add(struct steps *s, enum step_kind kind);
 void steps_release(struct steps *s);
 void frames_release(struct frames *f);
@@ -357,7 +361,8 @@ struct tokenizer {
     bool is_cut; /* tiktoken: long texts are cut before all else */
     char **warnings;
     size_t warning_count;
-    const char *transformers;         /* while it is opened */
+    const char *transformers;         /* while it is opened, as is ... */
+    struct ledger *ledger;            /* ... this; NULL for a file by name */
     _Atomic(struct scratch *) *spare; /* one scratch kept between calls */
 };
 
@@ -376,12 +381,16 @@ struct rebuild {
     json_t *normalizer, *pre_tokenizer, *decoder;
     bool fuse_unk, byte_fallback;
 };
+/* Refuses the keys of tokenizer_config.json that change ids and that nobody
+ * reads; notes those without effect. */
+int class_check(const struct section *config, struct err *err);
+
 /*
  * Reads what the pack's class makes of the file.  *is_rebuilt is false when it
  * takes the file as it is.
  */
-int class_read(struct tokenizer *t, const char *dir, struct rebuild *out,
-               bool *is_rebuilt, struct err *err);
+int class_read(struct tokenizer *t, struct rebuild *out, bool *is_rebuilt,
+               struct err *err);
 void rebuild_release(struct rebuild *r);
 
 /*
@@ -396,7 +405,7 @@ typedef int tiktoken_each(void *arg, size_t start, size_t end, struct err *err);
 int tiktoken_cut(const char *text, size_t len, tiktoken_each *each, void *arg,
                  struct err *err);
 int tokenizer_load_tiktoken(struct tokenizer *t, const char *model_path,
-                            const char *config_path, struct err *err);
+                            struct err *err);
 void tokenizer_warn(struct tokenizer *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 #endif

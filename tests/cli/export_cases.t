@@ -59,11 +59,12 @@ import json, sys
 record = json.load(open(sys.argv[1]))
 paths = [f["path"] for f in record["inputs"]]
 p = record["record"]["image_processor"]
+ledger = {e["key"]: e["state"] for e in record["record"]["ledger"]["preprocessor_config.json"]}
 print(sorted(x for x in paths if x.startswith("CASES")),
       "PACK/tokenizer.json" in paths, "PACK/chat_template.jinja" in paths,
-      "PACK/preprocessor_config.json" in paths, "size" in p["keys_read"],
-      "rescale_factor" in p["keys_read"] + p["keys_defaulted"],
-      "image_processor_type" in p["keys_ignored"], p["library"],
+      "PACK/preprocessor_config.json" in paths, ledger["size"] == "read",
+      ledger["rescale_factor"] in ("read", "defaulted"),
+      ledger["image_processor_type"] == "without effect", p["library"],
       record["record"]["tokenizer"]["unicode"]["patterns"],
       record["record"]["tokenizer"]["pcre2"][:3])
 EOF

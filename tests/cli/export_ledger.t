@@ -22,11 +22,20 @@ state() { # state KEY [FILE]
 set_key '{"favourite_colour": "blue"}'
 runs 0 "a pack's keys" "$export" --pack "$pack" --ledger
 is "$(state tokenizer_class)" 'read "Qwen3_5Tokenizer"' "a key that is read, with its value"
-is "$(state legacy)" "defaulted null" "one that is absent"
+is "$(state sep_token)" "defaulted null" "one that is absent"
 is "$(state model_max_length)" "without effect 262144" "one that is known and changes nothing"
 is "$(state favourite_colour)" 'unread "blue"' "one that nobody knows is listed"
-is "$(state patch_size preprocessor_config.json)" "read " "the preprocessor's are there"
-is "$(state image_processor_type preprocessor_config.json)" "without effect " "each with its state"
+is "$(state patch_size preprocessor_config.json)" "read 16" "the preprocessor's are there"
+is "$(state do_rescale preprocessor_config.json)" "defaulted true" "a default with its value"
+is "$(state size.longest_edge preprocessor_config.json)" "read 1048576" "a key inside an object"
+is "$(state image_processor_type preprocessor_config.json)" 'without effect "Qwen2VLImageProcessorFast"' \
+    "each with its state"
+is "$(state model.type tokenizer.json)" 'read "BPE"' "the tokenizer's own file: its model"
+is "$(state 'pre_tokenizer.pretokenizers[0].behavior' tokenizer.json)" 'read "Isolated"' "a component by its place"
+is "$(state 'pre_tokenizer.pretokenizers[1].trim_offsets' tokenizer.json)" "without effect true" \
+    "what a component does not need"
+is "$(state model.dropout tokenizer.json)" "defaulted null" "and what its model defaults"
+is "$(state model_type config.json)" 'read "prism_hadamard_qwen35"' "config.json too"
 cp "$T/out" "$T/text"
 runs 0 "the same as JSON" "$export" --pack "$pack" --ledger --json
 is "$(python3 -c 'import json, sys; print(sum(map(len, json.load(sys.stdin).values())))' <"$T/out")" \
@@ -38,6 +47,57 @@ print(sorted(set(json.load(open("fixtures/tiny/pack/tokenizer_config.json"))) - 
              - {"bos_token", "unk_token"}))
 EOF
 )" "[]" "no key of the file is left out"
+
+# an unread key of each file that has one: listed when nobody knows it,
+# refused by file, key and reason when it has meaning
+edit() { # edit FILE PATH JSON: a pack whose FILE has that value under a.b.0.c
+    cp fixtures/tiny/pack/*.json "$pack"
+    python3 - "$pack/$1" "$2" "$3" <<'EOF'
+import json, sys
+path, key, value = sys.argv[1:]
+with open(path) as f:
+    root = json.load(f)
+at, *names = root, *key.split(".")
+for name in names[:-1]:
+    at = at[int(name) if name.isdigit() else name]
+at[names[-1]] = json.loads(value)
+with open(path, "w") as f:
+    json.dump(root, f)
+EOF
+}
+while read -r file key place; do
+    edit "$file" "$key" '"blue"'
+    runs 0 "$file: a key that nobody knows" "$export" --pack "$pack" --ledger
+    is "$(state "$place" "$file")" 'unread "blue"' "is listed as $place"
+done <<'EOF'
+tokenizer.json mood mood
+tokenizer.json model.mood model.mood
+tokenizer.json pre_tokenizer.pretokenizers.0.mood pre_tokenizer.pretokenizers[0].mood
+tokenizer.json decoder.mood decoder.mood
+preprocessor_config.json mood mood
+preprocessor_config.json size_note size_note
+tokenizer_config.json mood mood
+EOF
+while read -r file key value; do
+    edit "$file" "$key" "$value"
+    runs 4 "$file: $key" "$export" --pack "$pack" --ledger
+    says "$file: '$key' is not known, and may change what is computed" "is refused by file, key and reason"
+    one_line "on one line"
+done <<'EOF'
+preprocessor_config.json do_center_box true
+preprocessor_config.json max_image_size {"longest_edge":9}
+preprocessor_config.json image_grid_pinpoints [[1,2]]
+preprocessor_config.json rescale_offset 0.5
+preprocessor_config.json do_flip_channel_order true
+EOF
+cp fixtures/tiny/pack/*.json "$pack"
+printf '{"image_processor": {"image_mean": [0.1, 0.2, 0.3]}, "processor_class": "X", "mood": 1}' \
+    >"$pack/processor_config.json"
+runs 0 "processor_config.json over preprocessor_config.json" "$export" --pack "$pack" --ledger
+is "$(state image_processor.image_mean processor_config.json)" "read [0.1, 0.2, 0.3]" "the mean is read there"
+is "$(state image_mean preprocessor_config.json)" "without effect [0.5, 0.5, 0.5]" "and not here"
+is "$(state mood processor_config.json)" "unread 1" "its unknown key is listed"
+rm "$pack/processor_config.json"
 
 for key in split_special_tokens fix_mistral_regex; do
     set_key "{\"$key\": true}"
@@ -57,8 +117,13 @@ runs 0 "a case" "$export" --pack fixtures/tiny/pack --cases fixtures/tiny/cases.
     --protocol fixtures/tiny/protocol.json --case thinking-arithmetic --out "$T/one"
 is "$(python3 - "$T/one/stage.json" <<'EOF'
 import json, sys
-ledger = json.load(open(sys.argv[1]))["record"]["tokenizer"]["ledger"]
-print([e["state"] for e in ledger if e["key"] == "tokenizer_class"])
+ledger = json.load(open(sys.argv[1]))["record"]["ledger"]
+print(*ledger)
+state = {f + ":" + e["key"]: e for f in ledger for e in ledger[f]}
+print(state["tokenizer_config.json:tokenizer_class"]["state"],
+      state["preprocessor_config.json:rescale_factor"],
+      state["config.json:vision_config.patch_size"]["value"])
 EOF
-)" "['read']" "its record has the ledger"
+)" "config.json preprocessor_config.json tokenizer_config.json tokenizer.json
+read {'key': 'rescale_factor', 'state': 'defaulted', 'value': 0.00392156862745098} 16" "its record has the ledger of four files"
 done_testing

@@ -99,7 +99,7 @@ refused 3 "preprocessor_config.json: no 'size' with shortest_edge and longest_ed
     "a preprocessor without size"
 fresh
 edit pack/preprocessor_config.json tiling True
-refused 4 "preprocessor_config.json: unknown key 'tiling'" "a key nobody reads"
+refused 4 "preprocessor_config.json: 'tiling' is not known, and may change what is computed" "a key nobody reads"
 
 # the template
 fresh

@@ -102,6 +102,74 @@ ok $? "the protocol's order is the option's default"
 chains option && chains protocol && ! chains written && ! chains both
 ok $? "and the record names it"
 
+# What became of each key, in the record and with --ledger.
+set_key() { # FILE PATH JSON, of the pack
+    python3 - "$T/w/pack/$1" "$2" "$3" <<'EOP'
+import json, sys
+path, key, value = sys.argv[1:]
+with open(path) as f:
+    root = json.load(f)
+at, *names = root, *key.split("/")
+for name in names[:-1]:
+    at = at[name]
+at[names[-1]] = json.loads(value)
+with open(path, "w") as f:
+    json.dump(root, f)
+EOP
+}
+fresh
+for key in mood text_config/mood vision_config/mood text_config/rope_parameters/mood; do
+    set_key config.json "$key" '"blue"'
+done
+set_key generation_config.json mood 1
+set_key generation_config.json repetition_penalty 1.1
+runs 0 "a pack with keys that nobody knows" json_along --ledger
+cp "$T/out" "$T/ledger.json"
+python3 - "$T/ledger.json" "$T/w/new/out/stage.json" >"$T/keys" <<'EOP'
+import json, sys
+printed, record = (json.load(open(p)) for p in sys.argv[1:])
+record = record["record"]["ledger"]
+weights = printed.pop("weights")
+print("the same" if printed == record else "another", *record)
+for name in record:
+    for line in record[name]:
+        print(name, line["key"], line["state"], json.dumps(line.get("value")))
+for w in weights:
+    if w["tensor"].endswith("model.norm.weight"):
+        print(w["tensor"], w["dtype"], w["shape"], w["state"], w["times_read"], w["min"] < w["mean"] < w["max"])
+print("weights", len(weights), len({w["sha256"] for w in weights}) > 50)
+EOP
+is "$(head -n 1 "$T/keys")" "the same config.json hadamard.json generation_config.json" "three files, as in the record"
+line() { grep -qxF -- "$1" "$T/keys"; ok $? "the ledger: $1"; }
+line 'config.json text_config.hidden_size read 512'
+line 'config.json text_config.rope_parameters.rope_theta read 10000000'
+line 'config.json text_config.attn_output_gate without effect true'
+line 'config.json mood unread "blue"'
+line 'config.json text_config.mood unread "blue"'
+line 'config.json vision_config.mood unread "blue"'
+line 'config.json text_config.rope_parameters.mood unread "blue"'
+line 'generation_config.json eos_token_id read 1902'
+line 'generation_config.json repetition_penalty without effect 1.1'
+line 'generation_config.json mood unread 1'
+line 'hadamard.json prism.hadamard.transform read "normalized-sylvester-walsh-hadamard"'
+line 'language_model.model.norm.weight F16 [512] read 1.0 True'
+for key in attn_logit_softcapping text_config/attn_logit_softcapping vision_config/window \
+    text_config/rope_parameters/factor quantization_scale; do
+    fresh
+    set_key config.json "$key" 30
+    refused 4 "config.json: '$(echo $key | tr / .)' is not known, and may change what is computed" \
+        "a key with meaning that nobody reads, $key"
+    set_key config.json "$key" null
+    runs 0 "$key is off" json_along
+    rm -rf "$T/w/new"
+done
+fresh
+set_key config.json text_config/hidden_act '"gelu"'
+refused 4 "config.json: text_config: 'hidden_act' is 'gelu'; only 'silu' is supported" "another activation"
+fresh
+set_key config.json quantization_config '{"bits": 4, "group_size": 128, "mode": "affine"}'
+refused 4 "'quantization_config' is not what 'quantization' is" "two quantizations"
+
 # The command line.
 fresh
 refused 2 "precision 'f8' is none of f64, f32, f16, bf16" "an unknown precision" --precision f8

@@ -4,10 +4,11 @@ level() {
     case $1 in
     base) echo 0 ;;
     hash | json | tensor) echo 1 ;;
+    ledger) echo 2 ;;
     cli | safetensors | receipt | archive | sign | jinja | tokenizer | image | \
-        kernels | ledger | cases) echo 2 ;;
-    models | gates | evidence) echo 3 ;;
-    report) echo 4 ;;
+        kernels | cases) echo 3 ;;
+    models | gates | evidence) echo 4 ;;
+    report) echo 5 ;;
     *) echo unknown ;;
     esac
 }

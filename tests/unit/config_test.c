@@ -43,9 +43,12 @@ static void test_good(void)
         "{\"hidden\": 64, \"num_experts\": 8, \"rope\": {\"theta\": 5e6}}",
         "{\"num_local_experts\": 8, \"num_experts\": 8, \"hidden\": null, "
         "\"use_cache\": true, \"rope\": {\"theta\": 5000000}, "
-        "\"hidden_act\": \"silu\"}"};
+        "\"hidden_act\": \"silu\"}",
+        "{\"num_experts\": 8, \"rope\": {\"theta\": 5e6, \"mood\": 1}, "
+        "\"favourite_colour\": 3, \"made_up_key\": [1], \"license\": \"x\", "
+        "\"sliding_window\": null, \"\": 1, \"\u00fc\": 2}"};
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         struct err err = ERR_INIT;
         struct config *c = open_text(texts[i], &err);
         int64_t hidden = 0, experts = 0;
@@ -53,7 +56,7 @@ static void test_good(void)
 
         ok(c && read_all(c, &hidden, &experts, &theta, &err) == 0 &&
                hidden == 64 && experts == 8 && theta == 5e6,
-           "two spellings of one model: %s", err.text);
+           "spellings of one model, what nobody knows let stand: %s", err.text);
         config_close(c);
     }
 }
@@ -68,6 +71,15 @@ static void test_refusals(void)
          ERR_UNSUPPORTED},
         {"{\"num_experts\": 8, \"rope\": {\"theta\": 1, \"alpha\": 2}}",
          "'rope.alpha' is not known", ERR_UNSUPPORTED},
+        {"{\"num_experts\": 8, \"final_logit_softcapping\": 30}",
+         "'final_logit_softcapping' is not known, and may change",
+         ERR_UNSUPPORTED},
+        {"{\"num_experts\": 8, \"forget_gate\": 1}",
+         "'forget_gate' is not known", ERR_UNSUPPORTED},
+        {"{\"num_experts\": 8, \"attentionMultiplier\": 0}",
+         "'attentionMultiplier' is not known", ERR_UNSUPPORTED},
+        {"{\"num_experts\": 8, \"use_sinks\": false, \"query_scale\": false}",
+         "'query_scale' is not known", ERR_UNSUPPORTED},
         {"{\"num_experts\": 8, \"num_local_experts\": 4}", "contradict",
          ERR_INPUT},
         {"{}", "'num_local_experts' is missing", ERR_INPUT},
@@ -136,6 +148,60 @@ static void test_ledger(void)
     config_close(c);
 }
 
+/* Values as they are shown, and the stronger of two readers. */
+static void test_values(void)
+{
+    static const char *const want[] = {
+        "{\"key\":\"a\",\"state\":\"defaulted\",\"value\":7}",
+        "{\"key\":\"b\",\"state\":\"read\",\"value\":[1,2]}",
+        "{\"key\":\"inner\",\"state\":\"read\"}",
+        "{\"key\":\"inner.c\",\"state\":\"read\",\"value\":\"x\"}",
+        "{\"key\":\"list\",\"state\":\"read\"}",
+        "{\"key\":\"list[1].d\",\"state\":\"read\",\"value\":2}",
+        "{\"key\":\"e\",\"state\":\"read\",\"value\":5}",
+        "{\"key\":\"long\",\"state\":\"unread\"}",
+        "{\"key\":\"inner.f\",\"state\":\"unread\",\"value\":null}",
+        "{\"key\":\"list[1].g\",\"state\":\"unread\",\"value\":{\"h\":1}}"};
+    struct err err = ERR_INIT;
+    char text[600], pad[301];
+    const struct section *inner, *item;
+    const char *c;
+    int64_t a, d;
+
+    memset(pad, 'x', 300);
+    pad[300] = '\0';
+    snprintf(text, sizeof(text),
+             "{\"b\": [1, 2], \"inner\": {\"c\": \"x\", \"f\": null}, "
+             "\"list\": [1, {\"d\": 2, \"g\": {\"h\": 1}}], \"e\": 5, "
+             "\"long\": \"%s\"}",
+             pad);
+    struct config *config = open_text(text, &err);
+    const struct section *s = config_root(config);
+    ok(config_count(s, "a", 7, &a, &err) == 0 && config_value(s, "b") &&
+           config_get_section(s, "inner", &inner, &err) == 0 &&
+           config_get_text(inner, "c", &c, NULL, &err) == 0 &&
+           config_get_item(s, "list", 1, &item, &err) == 0 &&
+           config_get_int(item, "d", &d, &err) == 0 && a == 7 && d == 2,
+       "values of all kinds of places: %s", err.text);
+    ok(config_get_item(s, "list", 0, &item, &err) == -1 &&
+           err.code == ERR_INPUT,
+       "an item that is no object");
+    config_ignore(s, (const char *const[]){"e", NULL});
+    config_value(s, "e");
+    config_ignore(s, (const char *const[]){"e", "b", NULL});
+    json_t *lines = config_ledger(config);
+    for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+        char *line = json_dumps(json_array_get(lines, i), JSON_COMPACT);
+
+        ok(line && strcmp(line, want[i]) == 0, "%s", want[i]);
+        if (line && strcmp(line, want[i]) != 0)
+            diag("%s", line);
+        free(line);
+    }
+    json_decref(lines);
+    config_close(config);
+}
+
 int main(void)
 {
     int fd = mkstemp(path);
@@ -146,6 +212,7 @@ int main(void)
     test_good();
     test_refusals();
     test_ledger();
+    test_values();
     unlink(path);
     return done();
 }

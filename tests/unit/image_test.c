@@ -344,10 +344,7 @@ static void test_pixel_values(void)
                                 true,
                                 (float)(1.0 / 255.0),
                                 {0.5f, 0.5f, 0.5f},
-                                {0.5f, 0.5f, 0.5f},
-                                {0},
-                                {0},
-                                {0}};
+                                {0.5f, 0.5f, 0.5f}};
     uint8_t rgb[3];
     struct image image = {1, 1, rgb, IMAGE_PNG, 1, "", NULL};
     struct err err = ERR_INIT;

@@ -134,7 +134,7 @@ static void places(void)
     is_refused(plain, ERR_INPUT, "chat_template.jinja: line 1, column ",
                "an error names the file, line and column");
     put("tokenizer_config.json", "[]");
-    is_refused(plain, ERR_INPUT, "tokenizer_config.json: not an object",
+    is_refused(plain, ERR_INPUT, "tokenizer_config.json: is not an object",
                "a config that is no object is refused");
 }
 

@@ -18,13 +18,41 @@ static void put(const char *path, const char *text)
         ok(false, "%s", err.text);
 }
 
-static bool has(const char *const *list, const char *name)
+static struct ledger *ledger;
+
+static int load(struct image_processor *p, struct err *err)
 {
-    for (; *list; list++)
-        if (strcmp(*list, name) == 0)
-            return true;
-    return false;
+    ledger_free(ledger);
+    ledger = ledger_new(folder);
+    return image_processor_load(ledger, p, err);
 }
+
+/* What became of a key: "read 14", "" when the ledger does not name it. */
+static bool became(const char *name, const char *key, const char *want)
+{
+    json_t *all = ledger_json(ledger), *line;
+    char got[200] = "";
+    size_t i;
+
+    json_array_foreach(json_object_get(all, name), i, line)
+    {
+        const json_t *value = json_object_get(line, "value");
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+
+        if (strcmp(json_string_value(json_object_get(line, "key")), key) == 0)
+            snprintf(got, sizeof(got), "%s %s",
+                     json_string_value(json_object_get(line, "state")),
+                     text ? text : "");
+        free(text);
+    }
+    json_decref(all);
+    if (strcmp(got, want) != 0)
+        diag("%s: '%s', wanted '%s'", key, got, want);
+    return strcmp(got, want) == 0;
+}
+
+static const char pre[] = "preprocessor_config.json";
+static const char whole[] = "processor_config.json";
 
 #define SIZE "\"size\":{\"shortest_edge\":1024,\"longest_edge\":4096}"
 
@@ -38,15 +66,18 @@ static void test_published_form(void)
         "\"merge_size\":3,\"image_mean\":[0.1,0.2,0.3],\"image_std\":"
         "[1,2,4],\"rescale_factor\":0.5,\"processor_class\":\"A\","
         "\"image_processor_type\":\"B\",\"resample\":3,\"do_resize\":true}");
-    ok(image_processor_load(folder, &p, &err) == 0 && p.patch == 14 &&
-           p.temporal == 1 && p.merge == 3 && p.min_pixels == 1024 &&
-           p.max_pixels == 4096 && p.mean[2] == 0.3f && p.std[1] == 2.0f &&
-           p.factor == 0.5f && p.is_rescaled && p.is_normalized,
+    ok(load(&p, &err) == 0 && p.patch == 14 && p.temporal == 1 &&
+           p.merge == 3 && p.min_pixels == 1024 && p.max_pixels == 4096 &&
+           p.mean[2] == 0.3f && p.std[1] == 2.0f && p.factor == 0.5f &&
+           p.is_rescaled && p.is_normalized,
        "every key of the published form");
-    ok(has(p.used, "size") && has(p.used, "image_std") &&
-           has(p.defaulted, "do_normalize") && has(p.defaulted, "max_pixels") &&
-           has(p.ignored, "processor_class") && has(p.ignored, "resample"),
-       "the lists say what became of each key");
+    ok(became(pre, "size.shortest_edge", "read 1024") &&
+           became(pre, "image_std", "read [1,2,4]") &&
+           became(pre, "do_normalize", "defaulted true") &&
+           became(pre, "max_pixels", "defaulted 4096") &&
+           became(pre, "processor_class", "without effect \"A\"") &&
+           became(pre, "resample", "without effect 3"),
+       "the ledger says what became of each key");
 }
 
 /* Some published files hold every key there is, most of them null. */
@@ -66,9 +97,8 @@ static void test_saved_form(void)
         "\"resample\":3,\"rescale_factor\":0.00392156862745098,"
         "\"return_tensors\":null,\"size\":{\"height\":null,\"longest_edge\":"
         "4096,\"shortest_edge\":1024}}");
-    if (!ok(image_processor_load(folder, &p, &err) == 0 &&
-                p.min_pixels == 1024 && p.max_pixels == 4096 &&
-                p.factor == (float)(1 / 255.0),
+    if (!ok(load(&p, &err) == 0 && p.min_pixels == 1024 &&
+                p.max_pixels == 4096 && p.factor == (float)(1 / 255.0),
             "a file that holds every key"))
         diag("%s", err.text);
 }
@@ -80,20 +110,34 @@ static void test_defaults_and_overrides(void)
 
     put(file, "{" SIZE ",\"min_pixels\":2048,\"image_mean\":null,"
               "\"do_rescale\":false}");
-    ok(image_processor_load(folder, &p, &err) == 0 && p.patch == 16 &&
-           p.temporal == 2 && p.merge == 2 && p.min_pixels == 2048 &&
-           p.max_pixels == 4096 && p.mean[0] == 0.5f &&
-           p.factor == (float)(1 / 255.0) && !p.is_rescaled,
+    ok(load(&p, &err) == 0 && p.patch == 16 && p.temporal == 2 &&
+           p.merge == 2 && p.min_pixels == 2048 && p.max_pixels == 4096 &&
+           p.mean[0] == 0.5f && p.factor == (float)(1 / 255.0) &&
+           !p.is_rescaled,
        "defaults, and min_pixels over the size");
     put(over, "{\"image_processor\":{\"patch_size\":8,\"max_pixels\":9999}}");
-    ok(image_processor_load(folder, &p, &err) == 0 && p.patch == 8 &&
-           p.max_pixels == 9999 && p.min_pixels == 2048,
+    ok(load(&p, &err) == 0 && p.patch == 8 && p.max_pixels == 9999 &&
+           p.min_pixels == 2048,
        "processor_config.json's image_processor wins");
+    ok(became(whole, "image_processor.patch_size", "read 8") &&
+           became(pre, "min_pixels", "read 2048") &&
+           became(pre, "merge_size", "defaulted 2"),
+       "each key stands where it was read");
     put(over, "{\"image_processor\":{\"depth\":8}}");
-    ok(image_processor_load(folder, &p, &err) == -1 &&
-           err.code == ERR_UNSUPPORTED &&
-           strstr(err.text, "/processor_config.json: unknown key 'depth'"),
-       "and its keys are checked too");
+    ok(load(&p, &err) == -1 && err.code == ERR_UNSUPPORTED &&
+           strstr(err.text, "/processor_config.json: 'image_processor.depth' "
+                            "is not known, and may change"),
+       "and its keys are checked too: %s", err.text);
+    err_clear(&err);
+    put(over, "{\"image_processor\":{\"comment\":\"x\"},\"notes\":1}");
+    put(file, "{" SIZE ",\"favourite_colour\":\"blue\",\"do_pad\":false,"
+              "\"do_flip_channel_order\":false}");
+    ok(load(&p, &err) == 0 &&
+           became(pre, "favourite_colour", "unread \"blue\"") &&
+           became(whole, "image_processor.comment", "unread \"x\"") &&
+           became(whole, "notes", "unread 1") &&
+           became(pre, "do_flip_channel_order", "unread false"),
+       "what nobody knows is listed: %s", err.text);
     put(over, NULL);
 }
 
@@ -103,7 +147,7 @@ static void test_refusals(void)
         const char *text, *says;
         enum err_code code;
     } rows[] = {
-        {"[]", "not an object", ERR_INPUT},
+        {"[]", "is not an object", ERR_INPUT},
         {"{}", "no 'size' with shortest_edge", ERR_INPUT},
         {"{\"size\":{\"shortest_edge\":1}}", "no 'size' with", ERR_INPUT},
         {"{\"size\":{\"height\":224,\"width\":224}}",
@@ -111,7 +155,12 @@ static void test_refusals(void)
         {"{\"size\":224}", "'size' is not", ERR_INPUT},
         {"{\"size\":{\"shortest_edge\":0,\"longest_edge\":9}}",
          "'size': 'shortest_edge' is 0", ERR_INPUT},
-        {"{" SIZE ",\"patchsize\":14}", "unknown key 'patchsize'",
+        {"{" SIZE ",\"do_flip_channel_order\":true}",
+         "'do_flip_channel_order' is not known, and may change",
+         ERR_UNSUPPORTED},
+        {"{" SIZE ",\"crop_to_patches\":true}",
+         "'crop_to_patches' is not known", ERR_UNSUPPORTED},
+        {"{" SIZE ",\"rescale_offset\":0.5}", "'rescale_offset' is not known",
          ERR_UNSUPPORTED},
         {"{" SIZE ",\"patch_size\":0}", "'patch_size' is 0", ERR_INPUT},
         {"{" SIZE ",\"patch_size\":\"14\"}", "'patch_size' is not", ERR_INPUT},
@@ -134,8 +183,7 @@ static void test_refusals(void)
         struct err err = ERR_INIT;
 
         put(file, rows[i].text);
-        if (!ok(image_processor_load(folder, &p, &err) == -1 &&
-                    err.code == rows[i].code &&
+        if (!ok(load(&p, &err) == -1 && err.code == rows[i].code &&
                     strstr(err.text, rows[i].says) &&
                     strstr(err.text, "preprocessor_config.json: "),
                 "%s", rows[i].text))
@@ -178,5 +226,6 @@ int main(void)
     ok(io_remove_tree(folder, &err) == 0, "the scratch folder is removed");
     free(file);
     free(over);
+    ledger_free(ledger);
     return done();
 }

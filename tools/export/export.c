@@ -149,7 +149,7 @@ static int run(int argc, char **argv, struct err *err)
         ret = export_images(&opt, &protocol, err);
         break;
     case LEDGER:
-        ret = export_ledger(&opt, err);
+        ret = export_ledger(&opt, &protocol, err);
         break;
     }
     protocol_release(&protocol);

@@ -39,7 +39,8 @@ int export_images(const struct export_options *opt,
 
 /* --ledger: each key of the pack's files that export looks at, and what became
  * of it. */
-int export_ledger(const struct export_options *opt, struct err *err);
+int export_ledger(const struct export_options *opt,
+                  const struct protocol *protocol, struct err *err);
 
 /* --cases with --out: prompt.txt, inputs.safetensors and stage.json of one case
  * in opt->out, or of every case in a folder of its name below it. */

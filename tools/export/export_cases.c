@@ -37,7 +37,7 @@ struct job {
     enum image_passes passes;
     struct image_processor processor;
     struct tokenizer *tokenizer;
-    json_t *ledger;      /* of tokenizer_config.json */
+    struct ledger *ledger;
     struct stage *stage; /* what every record holds */
     char *cases_dir;
 };
@@ -55,10 +55,10 @@ struct inputs {
     int64_t count, delta; /* of tokens; of positions after them */
 };
 
-static int get_token(const json_t *root, const char *key, int64_t *out,
+static int get_token(const struct section *root, const char *key, int64_t *out,
                      struct err *err)
 {
-    if (json_get_int(root, key, out, err))
+    if (config_get_int(root, key, out, err))
         return -1;
     if (*out < 0)
         return err_set(err, ERR_INPUT, "'%s' is negative", key);
@@ -66,8 +66,8 @@ static int get_token(const json_t *root, const char *key, int64_t *out,
 }
 
 /* The vision tower and the processor must cut images alike. */
-static int check_vision(const json_t *root, const struct image_processor *p,
-                        struct err *err)
+static int check_vision(const struct section *root,
+                        const struct image_processor *p, struct err *err)
 {
     const struct {
         const char *key;
@@ -75,13 +75,13 @@ static int check_vision(const json_t *root, const struct image_processor *p,
     } rows[] = {{"patch_size", p->patch},
                 {"temporal_patch_size", p->temporal},
                 {"spatial_merge_size", p->merge}};
-    json_t *vision;
+    const struct section *vision;
     int64_t value;
 
-    if (json_get_object(root, "vision_config", &vision, err))
+    if (config_get_section(root, "vision_config", &vision, err))
         return -1;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (json_get_int(vision, rows[i].key, &value, err))
+        if (config_get_int(vision, rows[i].key, &value, err))
             return err_in(err, "vision_config");
         if (value != rows[i].want)
             return err_set(err, ERR_INPUT,
@@ -93,11 +93,12 @@ static int check_vision(const json_t *root, const struct image_processor *p,
     return 0;
 }
 
-static int read_family(struct job *job, const json_t *root, struct err *err)
+static int read_family(struct job *job, const struct section *root,
+                       struct err *err)
 {
     const char *model_type;
 
-    if (json_get_str(root, "model_type", &model_type, err))
+    if (config_get_text(root, "model_type", &model_type, NULL, err))
         return -1;
     job->family = model_family_find(model_type);
     if (!job->family ||
@@ -108,20 +109,22 @@ static int read_family(struct job *job, const json_t *root, struct err *err)
     return 0;
 }
 
-static int read_vocab(struct job *job, const json_t *root, struct err *err)
+static int read_vocab(struct job *job, const struct section *root,
+                      struct err *err)
 {
-    json_t *text;
+    const struct section *text;
 
-    if (job->family->is_text_only && json_object_get(root, "vocab_size"))
-        return json_get_int(root, "vocab_size", &job->vocab, err);
-    if (json_get_object(root, "text_config", &text, err))
+    if (job->family->is_text_only && config_has(root, "vocab_size"))
+        return config_get_int(root, "vocab_size", &job->vocab, err);
+    if (config_get_section(root, "text_config", &text, err))
         return -1;
-    if (json_get_int(text, "vocab_size", &job->vocab, err))
+    if (config_get_int(text, "vocab_size", &job->vocab, err))
         return err_in(err, "text_config");
     return 0;
 }
 
-static int read_vision(struct job *job, const json_t *root, struct err *err)
+static int read_vision(struct job *job, const struct section *root,
+                       struct err *err)
 {
     if (get_token(root, "image_token_id", &job->tokens.image, err) ||
         get_token(root, "video_token_id", &job->tokens.video, err) ||
@@ -132,36 +135,36 @@ static int read_vision(struct job *job, const json_t *root, struct err *err)
     return check_vision(root, &job->processor, err);
 }
 
-static int open_pack(struct job *job, struct err *err)
+/* Everything else in config.json is about the model, not about its input. */
+static int read_config(struct job *job, struct err *err)
 {
-    const char *pack = job->opt->pack;
-    char *path = path_join(pack, "config.json");
-    json_t *root = json_read_file(path, err);
-    int ret = -1;
+    const struct section *root;
 
-    if (!root)
-        goto out;
-    if (read_family(job, root, err) || read_vocab(job, root, err)) {
-        err_in(err, "%s", path);
-        goto out;
-    }
+    if (ledger_need(job->ledger, "config.json", &root, err))
+        return -1;
+    if (read_family(job, root, err) || read_vocab(job, root, err))
+        return err_in(err, "%s", config_path(root));
     if (!job->family->is_text_only) {
         if (image_passes_parse(job->protocol->image_library, &job->passes,
                                err) ||
-            image_processor_load(pack, &job->processor, err))
-            goto out;
-        if (read_vision(job, root, err)) {
-            err_in(err, "%s", path);
-            goto out;
-        }
+            image_processor_load(job->ledger, &job->processor, err))
+            return -1;
+        if (read_vision(job, root, err))
+            return err_in(err, "%s", config_path(root));
     }
-    job->tokenizer = prompt_tokenizer(pack, job->protocol, err);
-    if (job->tokenizer)
-        ret = ledger_tokenizer(pack, &job->ledger, err);
-out:
-    json_decref(root);
-    free(path);
-    return ret;
+    config_ignore_rest(root);
+    return 0;
+}
+
+static int open_pack(struct job *job, struct err *err)
+{
+    const char *pack = job->opt->pack;
+
+    job->ledger = ledger_new(pack);
+    if (read_config(job, err))
+        return -1;
+    job->tokenizer = prompt_tokenizer(pack, job->ledger, job->protocol, err);
+    return job->tokenizer ? 0 : -1;
 }
 
 static void inputs_init(struct inputs *in)
@@ -283,8 +286,8 @@ static int make_inputs(const struct job *job, const struct test_case *c,
     struct buf expanded = BUF_INIT;
     int ret = -1;
 
-    if (prompt_render(job->opt->pack, c, job->protocol, NULL, &in->prompt,
-                      err) ||
+    if (prompt_render(job->opt->pack, job->ledger, c, job->protocol, NULL,
+                      &in->prompt, err) ||
         read_images(job, c, in, err) || expand(job, in, &expanded, err) ||
         tokenizer_encode(job->tokenizer, expanded.data ? expanded.data : "",
                          expanded.len, false, &in->ids, err))
@@ -360,15 +363,6 @@ static int write_tensors(const struct job *job, const struct inputs *in,
     return safetensors_finish(w, err);
 }
 
-static json_t *names(const char *const *list)
-{
-    json_t *array = json_array();
-
-    for (; *list; list++)
-        json_array_append_new(array, json_string(*list));
-    return array;
-}
-
 static json_t *describe_processor(const struct job *job,
                                   const struct test_case *c,
                                   const struct inputs *in)
@@ -381,11 +375,6 @@ static json_t *describe_processor(const struct job *job,
                         json_string("mlx-vlm 0.6.3 Qwen3VLImageProcessor"));
     json_object_set_new(processor, "library",
                         json_string(job->protocol->image_library));
-    json_object_set_new(processor, "keys_read", names(job->processor.used));
-    json_object_set_new(processor, "keys_defaulted",
-                        names(job->processor.defaulted));
-    json_object_set_new(processor, "keys_ignored",
-                        names(job->processor.ignored));
     json_object_set_new(processor, "libpng", json_string(png));
     json_object_set_new(processor, "libjpeg-turbo", json_string(jpeg));
     json_object_set_new(processor, "libwebp", json_string(webp));
@@ -415,8 +404,8 @@ static void describe(struct stage *stage, const struct job *job,
     stage_set(stage, "rope_delta", json_integer(in->delta));
     if (!job->family->is_text_only)
         stage_set(stage, "image_processor", describe_processor(job, c, in));
-    prompt_describe(stage, job->tokenizer, job->protocol,
-                    json_incref(job->ledger));
+    prompt_describe(stage, job->tokenizer, job->protocol);
+    stage_set(stage, "ledger", ledger_json(job->ledger));
 }
 
 /* One case into the folder `dir`, which exists. */
@@ -539,7 +528,7 @@ int export_cases(int argc, char **argv, const struct export_options *opt,
 out:
     case_list_release(&job.list);
     tokenizer_free(job.tokenizer);
-    json_decref(job.ledger);
+    ledger_free(job.ledger);
     stage_free(job.stage);
     free(job.cases_dir);
     return ret;

@@ -182,7 +182,11 @@ int export_images(const struct export_options *opt,
         return -1;
     s.is_alpha = opt->is_alpha;
     if (opt->pack) {
-        if (image_processor_load(opt->pack, &s.processor, err))
+        struct ledger *ledger = ledger_new(opt->pack);
+        int ret = image_processor_load(ledger, &s.processor, err);
+
+        ledger_free(ledger);
+        if (ret)
             return -1;
         s.has_processor = true;
     }

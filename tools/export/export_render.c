@@ -67,7 +67,7 @@ int export_render(const struct export_options *opt,
     c = case_list_find(&list, opt->render, err);
     if (!c)
         goto out;
-    if (prompt_render(opt->pack, c, protocol, &results, &out, err) ||
+    if (prompt_render(opt->pack, NULL, c, protocol, &results, &out, err) ||
         print_result(opt, &results, &out, err)) {
         err_in(err, "case '%s'", c->name);
         goto out;

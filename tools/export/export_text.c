@@ -38,7 +38,7 @@ static void print_line(json_t *row)
 int export_text(const struct export_options *opt,
                 const struct protocol *protocol, struct err *err)
 {
-    struct tokenizer *t = prompt_tokenizer(opt->pack, protocol, err);
+    struct tokenizer *t = prompt_tokenizer(opt->pack, NULL, protocol, err);
     struct buf text = BUF_INIT;
     struct token_ids ids;
     int ret = -1;
@@ -138,7 +138,7 @@ int export_lines(const struct export_options *opt,
                  const struct protocol *protocol, struct err *err)
 {
     bool is_stdin = strcmp(opt->jsonl, "-") == 0;
-    struct tokenizer *t = prompt_tokenizer(opt->pack, protocol, err);
+    struct tokenizer *t = prompt_tokenizer(opt->pack, NULL, protocol, err);
     FILE *f = NULL;
     char *line = NULL;
     size_t cap = 0, number = 0;

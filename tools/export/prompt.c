@@ -10,19 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct tokenizer *prompt_tokenizer(const char *pack,
+struct tokenizer *prompt_tokenizer(const char *pack, struct ledger *ledger,
                                    const struct protocol *protocol,
                                    struct err *err)
 {
     struct tokenizer_options options = {TOKENIZER_UNSAID,
-                                        protocol->transformers};
-    json_t *ledger;
+                                        protocol->transformers, ledger};
 
     if (tokenizer_rule_parse(protocol->tokenizer, &options.rule, err))
         return NULL;
-    if (ledger_tokenizer(pack, &ledger, err))
-        return NULL;
-    json_decref(ledger);
     return tokenizer_open(pack, &options, err);
 }
 
@@ -55,8 +51,8 @@ static int take_continued(json_t *flags, char **out, struct err *err)
     return 0;
 }
 
-int prompt_render(const char *pack, const struct test_case *c,
-                  const struct protocol *protocol,
+int prompt_render(const char *pack, struct ledger *ledger,
+                  const struct test_case *c, const struct protocol *protocol,
                   struct jinja_results *results, struct buf *out,
                   struct err *err)
 {
@@ -67,6 +63,7 @@ int prompt_render(const char *pack, const struct test_case *c,
         .documents = c->documents,
         .flags = flags,
         .options = {protocol->transformers, c->now ? c->now : protocol->now},
+        .ledger = ledger,
     };
     char *continued = NULL;
     int ret = -1;
@@ -115,7 +112,7 @@ int prompt_record_files(struct stage *stage, const char *pack, struct err *err)
 }
 
 void prompt_describe(struct stage *stage, const struct tokenizer *tokenizer,
-                     const struct protocol *protocol, json_t *ledger)
+                     const struct protocol *protocol)
 {
     const char *class_name = tokenizer_class(tokenizer);
     json_t *template = json_object(), *record = json_object();
@@ -144,6 +141,5 @@ void prompt_describe(struct stage *stage, const struct tokenizer *tokenizer,
         json_array_append_new(warnings,
                               json_string(tokenizer_warning(tokenizer, i)));
     json_object_set_new(record, "warnings", warnings);
-    json_object_set_new(record, "ledger", ledger);
     stage_set(stage, "tokenizer", record);
 }

@@ -271,11 +271,13 @@ static int states(struct run *r, struct err *err)
 
 static int print_ledger(const struct model *m, struct err *err)
 {
-    json_t *ledger = model_ledger(m, err);
+    json_t *weights = model_weights(m, err), *ledger;
     struct buf text = BUF_INIT;
 
-    if (!ledger)
+    if (!weights)
         return -1;
+    ledger = model_keys(m);
+    json_object_set_new(ledger, "weights", weights);
     json_write(ledger, &text);
     fwrite(text.data, 1, text.len, stdout);
     buf_release(&text);
@@ -390,6 +392,7 @@ static int record(const struct run *r, int argc, char **argv, struct err *err)
     stage_set(s, "precision",
               json_string(precision_name(r->forward.precision)));
     stage_set(s, "orders", orders(&r->forward));
+    stage_set(s, "ledger", model_keys(r->model));
     if (opt.parity && record_states(r, s, err))
         goto out;
     for (size_t i = 0; i < r->job.count; i++)
