@@ -91,9 +91,11 @@ static void piece(void *ctx, int64_t first, int64_t end)
                                first_chunk, block);
 
             for (int64_t k = first_chunk; k < w->in; k += chunk) {
-                int64_t n = w->in - k < chunk ? w->in - k : chunk;
+                bool is_last = w->in - k < chunk;
 
-                y = flush(y + dot_from(0, x + k, 1, decoded + k, 1, n, block));
+                y = flush(y + dot_from(0, x + k, 1, decoded + k, 1,
+                                       is_last ? w->in - k : chunk,
+                                       is_last ? job->how.last_block : block));
             }
             if (job->bias)
                 y += job->bias[o];
@@ -117,24 +119,27 @@ void blocks32_matmul(float *y, const float *x, const struct dense_weight *w,
     BUG_ON(w->dtype != DTYPE_BF16 || rows < 0 || chunk < 0 || chunk % BLOCK);
     if (w->in == 0) /* no sum at all */
         chunk = BLOCK;
-    struct blocks32 how = {BLOCK, chunk ? chunk : w->in, false};
+    struct blocks32 how = {BLOCK, BLOCK, chunk ? chunk : w->in, false};
     kernels_table()->blocks32_matmul(y, x, w, bias, rows, how);
 }
 
-void blocks32_matmul_add(float *y, const float *x, const struct dense_weight *w,
-                         int64_t rows)
+void blocks_matmul(float *y, const float *x, const struct dense_weight *w,
+                   int64_t rows, int64_t block, bool is_added)
 {
-    struct blocks32 how = {BLOCK, w->in, true};
+    struct blocks32 how = {block, block, w->in, is_added};
 
-    BUG_ON(w->dtype != DTYPE_BF16 || rows < 0 || w->in < 1);
+    BUG_ON(w->dtype != DTYPE_BF16 || rows < 0 || w->in < 1 || block < 2 ||
+           block > BLOCK || block % 2);
     kernels_table()->blocks32_matmul(y, x, w, NULL, rows, how);
 }
 
 void even32_matmul(float *y, const float *x, const struct dense_weight *w,
-                   const float *bias, int64_t rows)
+                   const float *bias, int64_t rows, int64_t chunk)
 {
-    struct blocks32 how = {even32_block(w->in), w->in ? w->in : BLOCK, false};
+    int64_t whole = chunk && chunk < w->in ? chunk : w->in ? w->in : BLOCK;
+    struct blocks32 how = {even32_block(whole), even32_block(w->in % whole),
+                           whole, false};
 
-    BUG_ON(w->dtype != DTYPE_BF16 || rows < 0);
+    BUG_ON(w->dtype != DTYPE_BF16 || rows < 0 || chunk < 0);
     kernels_table()->blocks32_matmul(y, x, w, bias, rows, how);
 }

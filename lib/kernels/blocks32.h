@@ -3,6 +3,7 @@
 
 #include "kernels/dense.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -21,18 +22,18 @@
 void blocks32_matmul(float *y, const float *x, const struct dense_weight *w,
                      const float *bias, int64_t rows, int64_t chunk);
 
-/* The same, every y starting at what it holds; no chunks, no bias. */
-void blocks32_matmul_add(float *y, const float *x, const struct dense_weight *w,
-                         int64_t rows);
+/* The same in blocks of `block` columns, an even number up to 32, without
+ * chunks and bias; is_added: every y starts at what it holds. */
+void blocks_matmul(float *y, const float *x, const struct dense_weight *w,
+                   int64_t rows, int64_t block, bool is_added);
 
 /*
- * even32 v1: blocks32 without chunks, but n columns that are not whole blocks
+ * even32 v1: blocks32, but the n columns of a chunk that are not whole blocks
  * of 32 are cut evenly: into ceil(n / 32) blocks of one length, where that is a
- * whole even number.  (PyTorch's own products on a processor with AMX; from 128
- * columns, 200 rows and 96 outputs on it is blocks32 again.)
+ * whole even number.
  */
 void even32_matmul(float *y, const float *x, const struct dense_weight *w,
-                   const float *bias, int64_t rows);
+                   const float *bias, int64_t rows, int64_t chunk);
 int64_t even32_block(int64_t n); /* the length of its blocks */
 
 /* One sum, of a[i * a_step] * b[i * b_step] for i < n, in blocks of `block`

@@ -144,8 +144,11 @@ static void some_rows(const struct job *job, float *out, int64_t row,
     for (int64_t k = chunk; k < in; k += chunk) {
         for (int i = 0; i < 6; i++)
             y[i] = _mm256_setzero_ps();
+        bool is_last = in - k < chunk;
+
         three_rows(y, x + k, stride, panel + k * LANES,
-                   in - k < chunk ? in - k : chunk, block);
+                   is_last ? in - k : chunk,
+                   is_last ? job->how.last_block : block);
         for (int i = 0; i < 6; i++)
             total[i] = _mm256_add_ps(total[i], y[i]);
     }

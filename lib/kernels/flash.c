@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS = 512, LANES = 16 };
+enum { KEYS = 512, LANES = 16, PACKED = 64, BLOCK = 32 };
 
 float flash_exp(float x)
 {
@@ -115,20 +115,33 @@ static void weigh_row(struct tile *t, int64_t row, int64_t first, int64_t n)
         s[j] = round_to(DTYPE_BF16, s[j]);
 }
 
+/* Columns of a product's block: with as many keys as make the kernel pack them,
+ * the largest even part of them, at most 32; else 32. */
+static int64_t block_of(const struct job *job, int64_t columns)
+{
+    int64_t even = columns + columns % 2, block = BLOCK;
+
+    while (job->keys >= PACKED && even % block)
+        block -= 2;
+    return block;
+}
+
 static void add_keys(struct tile *t, int64_t first, int64_t n)
 {
     const struct sdpa *how = t->job->how;
-    const int64_t wide = how->value_dim;
+    const int64_t wide = how->value_dim, left = t->job->keys - first;
     struct dense_weight k = {DTYPE_BF16, n, how->key_dim, t->k};
     struct dense_weight v = {DTYPE_BF16, wide, n, t->v};
 
     load_keys(t, first, n);
-    blocks32_matmul(t->s, t->q, &k, NULL, t->rows, 0);
+    blocks_matmul(t->s, t->q, &k, t->rows, block_of(t->job, how->key_dim),
+                  false);
     for (int64_t row = 0; row < t->rows; row++)
         weigh_row(t, row, first, n);
     for (int64_t i = 0; i < t->rows * wide; i++)
         t->values[i] *= t->keep[i / wide];
-    blocks32_matmul_add(t->values, t->s, &v, t->rows);
+    blocks_matmul(t->values, t->s, &v, t->rows,
+                  block_of(t->job, left < KEYS ? left : KEYS), true);
 }
 
 static void run_tile(struct tile *t)

@@ -33,9 +33,10 @@ static inline double canonical_f64(double x)
  * affair.  KERNEL_FORM declares the functions of a form, KERNEL_TABLE is its
  * table: a new entry stands in all three lists.
  */
-/* Columns of a block and of a chunk (never 0); is y added to? */
+/* Columns of a chunk (never 0), of a block, and of a block of the last chunk
+ * where that is a shorter one; is y added to? */
 struct blocks32 {
-    int64_t block, chunk;
+    int64_t block, last_block, chunk;
     bool is_added;
 };
 

@@ -396,7 +396,8 @@ static int logits(struct decoder_pass *p, const struct act *states,
             struct act rows = decoder_rows(p, states, i);
 
             rows = act_rows(&rows, s->prompt - 1, sequence_exported(s));
-            struct act y = op_dense(o, &rows, &head, NULL);
+            struct act y =
+                op_dense_part(o, &rows, &head, NULL, s->rows, d->vocab);
             ret = tap(p, i, "logits", at, &y, err);
             ops_release(o, mark);
         }

@@ -242,5 +242,5 @@ int decoder_step(struct model *m, int64_t token, const struct model_tap *tap,
         .begin = decoder_begin, .step = decoder_step, .keys = decoder_keys,   \
         .weights = decoder_weights, .sums = sums_order                        \
     }
-#define DECODER_FAMILY(type, hooks) DECODER_FAMILY_OF(type, hooks, SUMS_WRITTEN)
+#define DECODER_FAMILY(type, hooks) DECODER_FAMILY_OF(type, hooks, SUMS_TORCH)
 #endif

@@ -33,7 +33,7 @@ struct act op_eager_rms_norm(struct ops *o, const struct act *x,
 struct act op_eager_linear(struct ops *o, const struct act *x,
                            const struct dense_weight *w)
 {
-    if (x->dtype != DTYPE_F32 || o->sums != SUMS_WRITTEN)
+    if (x->dtype != DTYPE_F32 || o->sums != SUMS_TORCH)
         return op_dense(o, x, w, NULL);
     struct act y = ops_new(o, x->rows, w->out, DTYPE_F32);
 

@@ -292,14 +292,23 @@ struct act expert_swiglu_limited(struct ops *o, const struct act *gate,
     return op_swiglu(o, gate, up);
 }
 
-struct act op_expert(struct ops *o, const struct act *x, const struct expert *w,
-                     const struct experts *e)
+/* gate and up are `parts` of one product of upstream's. */
+static struct act run_unit(struct ops *o, const struct act *x,
+                           const struct expert *w, const struct experts *e,
+                           int64_t parts)
 {
-    struct act gate = op_dense(o, x, &w->gate, NULL);
-    struct act up = op_dense(o, x, &w->up, NULL);
+    int64_t out = w->gate.out * parts;
+    struct act gate = op_dense_part(o, x, &w->gate, NULL, x->rows, out);
+    struct act up = op_dense_part(o, x, &w->up, NULL, x->rows, out);
     struct act unit = e->unit(o, &gate, &up, e->ctx);
 
     return op_dense(o, &unit, &w->down, NULL);
+}
+
+struct act op_expert(struct ops *o, const struct act *x, const struct expert *w,
+                     const struct experts *e)
+{
+    return run_unit(o, x, w, e, 1);
 }
 
 static void copy_row(const struct act *to, int64_t to_row,
@@ -312,7 +321,7 @@ static void copy_row(const struct act *to, int64_t to_row,
 }
 
 /* Rows that one expert is given together: of whole pieces of upstream's calls,
- * each piece a call to the unit. */
+ * each piece a call. */
 struct block {
     struct act x;
     const int64_t *expert; /* [x.rows, chosen] */
@@ -320,20 +329,20 @@ struct block {
     const int64_t *pieces; /* their rows, which sum to x.rows */
 };
 
-/* The unit of each piece; taken[k] of the rows are of piece k. */
-static struct act units(struct ops *o, const struct act *gate,
-                        const struct act *up, const struct experts *e,
-                        const int64_t *taken)
+/* The expert on each piece; taken[k] of the rows are of piece k. */
+static struct act run_pieces(struct ops *o, const struct act *x,
+                             const struct expert *w, const struct experts *e,
+                             const int64_t *taken)
 {
-    struct act y =
-        ops_new(o, gate->rows, gate->cols, ops_promote(gate->dtype, up->dtype));
+    struct act y = ops_new(o, x->rows, w->down.out, x->dtype);
 
     for (int64_t first = 0, n; first < y.rows; first += n) {
         size_t mark = ops_mark(o);
-        struct act g = act_rows(gate, first, n = *taken++);
-        struct act u = act_rows(up, first, n), to = act_rows(&y, first, n);
-        struct act of = e->unit(o, &g, &u, e->ctx);
+        struct act rows = act_rows(x, first, n = *taken++);
+        struct act to = act_rows(&y, first, n);
+        struct act of = run_unit(o, &rows, w, e, 2);
 
+        y.dtype = of.dtype;
         act_copy(&to, &of);
         ops_release(o, mark);
     }
@@ -364,10 +373,7 @@ static int run_expert(struct ops *o, const struct block *b, int64_t which,
     for (int64_t i = 0; i < slot; i++)
         if (b->expert[i] == which)
             copy_row(&gathered, at++, &b->x, i / b->chosen);
-    struct act gate = op_dense(o, &gathered, &w.gate, NULL);
-    struct act up = op_dense(o, &gathered, &w.up, NULL);
-    struct act unit = units(o, &gate, &up, e, taken);
-    struct act y = op_dense(o, &unit, &w.down, NULL);
+    struct act y = run_pieces(o, &gathered, &w, e, taken);
     slots->dtype = y.dtype;
     at = 0;
     for (int64_t i = 0; i < slot; i++)

@@ -8,6 +8,7 @@
 #include "kernels/hadamard.h"
 #include "kernels/norm.h"
 #include "kernels/round.h"
+#include "kernels/torch_dense.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +188,13 @@ struct act op_packed(struct ops *o, const struct act *rotated,
 struct act op_dense(struct ops *o, const struct act *x,
                     const struct dense_weight *w, const struct param *bias)
 {
+    return op_dense_part(o, x, w, bias, x->rows, w->out);
+}
+
+struct act op_dense_part(struct ops *o, const struct act *x,
+                         const struct dense_weight *w, const struct param *bias,
+                         int64_t call_rows, int64_t call_out)
+{
     struct act y = ops_new(o, x->rows, w->out, with_param(o, x, w->dtype));
 
     BUG_ON(x->cols != w->in);
@@ -194,9 +202,13 @@ struct act op_dense(struct ops *o, const struct act *x,
         dense_matmul_f64(act_d(&y), act_d(x), w, bias ? bias->d : NULL, y.rows);
         return y;
     }
-    if (o->sums == SUMS_WRITTEN && x->dtype == DTYPE_BF16 &&
-        w->dtype == DTYPE_BF16)
-        even32_matmul(act_f(&y), act_f(x), w, bias ? bias->f : NULL, y.rows);
+    bool is_bf16 = x->dtype == DTYPE_BF16 && w->dtype == DTYPE_BF16;
+    if (o->sums == SUMS_TORCH && is_bf16)
+        torch_dense(act_f(&y), act_f(x), w, bias ? bias->f : NULL, y.rows,
+                    call_rows, call_out);
+    else if (o->sums == SUMS_WRITTEN && is_bf16)
+        blocks32_matmul(act_f(&y), act_f(x), w, bias ? bias->f : NULL, y.rows,
+                        0);
     else
         dense_matmul_order(act_f(&y), act_f(x), w, bias ? bias->f : NULL,
                            o->sums == SUMS_CHAIN ? DENSE_CHAIN : DENSE_CHAIN128,

@@ -53,12 +53,13 @@ void act_copy(const struct act *dst, const struct act *src);
 
 /*
  * The order in which linear layers add up, by name in stage records.  written:
- * grid24 or grid32, of bf16 with bf16 even32, else chain128.  chain128: no
- * even32, for families whose references come from elsewhere.  chain: one
+ * grid24 or grid32, of bf16 with bf16 blocks32, else chain128.  torch: of bf16
+ * with bf16 as PyTorch's calls do (kernels/torch_dense.h).  chain128: no
+ * blocks32, for families whose references come from elsewhere.  chain: one
  * chain each, as MLX's CPU backend does, for judging a pass against a reference
  * that was recorded there.  f64 always sums as written.
  */
-enum sums { SUMS_WRITTEN, SUMS_CHAIN128, SUMS_CHAIN };
+enum sums { SUMS_WRITTEN, SUMS_TORCH, SUMS_CHAIN128, SUMS_CHAIN };
 
 struct ops {
     enum precision precision;
@@ -107,6 +108,12 @@ struct act op_packed(struct ops *o, const struct act *rotated,
  * order that the sums name. */
 struct act op_dense(struct ops *o, const struct act *x,
                     const struct dense_weight *w, const struct param *bias);
+
+/* The same of x as part of a call of upstream's that has so many rows, and of w
+ * as part of so many outputs. */
+struct act op_dense_part(struct ops *o, const struct act *x,
+                         const struct dense_weight *w, const struct param *bias,
+                         int64_t call_rows, int64_t call_out);
 
 /* W x rounded, then bias added and rounded again (a convolution's way). */
 struct act op_dense_then_bias(struct ops *o, const struct act *x,

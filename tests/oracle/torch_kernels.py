@@ -2,9 +2,9 @@
 
     python tests/oracle/torch_kernels.py fixtures/torch/kernels.safetensors
 
-Needs torch 2.13.0 (CPU) and safetensors, on a processor with AVX2 or AVX-512:
-without one the fused attention kernel takes another exponential.  The products
-of bf16 and of f32 are those of a processor with AMX and AVX-512.
+Needs torch 2.13.0 (CPU) and safetensors, on a processor with AMX and AVX-512:
+another adds products up in another order, and without AVX2 the fused attention
+kernel takes another exponential.
 """
 
 import sys
@@ -16,7 +16,23 @@ CASES = {  # name: rows, heads, kv heads, key width, value width
     "flash": (40, 4, 2, 16, 16),
     "flash_long": (530, 1, 1, 8, 8),
     "math": (24, 2, 2, 24, 16),
+    "flash_packed": (76, 1, 1, 40, 40),
 }
+# of bf16; rows, outputs, columns: small, one row, shorter blocks, whole ones
+CALLS = [(2, 3, 100), (17, 5, 48), (1, 120, 37), (1, 70, 72), (90, 1, 104),
+         (12, 9, 72), (9, 12, 80), (9, 9, 120), (6, 8, 200),
+         (96, 96, 130), (37, 40, 580), (35, 36, 520)]
+
+
+def cancelling(rows, outputs, columns):
+    """Sums whose exact value is 0: what is computed is their roundings."""
+    x, w = torch.randn(rows, columns), torch.randn(outputs, columns)
+    order, half = torch.randperm(columns), columns // 2
+    x[:, order[half : 2 * half]] = x[:, order[:half]]
+    w[:, order[half : 2 * half]] = -w[:, order[:half]]
+    if columns % 2:
+        x[:, order[-1]] = 0
+    return x.to(torch.bfloat16), w.to(torch.bfloat16)
 
 LINEAR = (  # rows, columns, outputs, of f32
     (1, 70, 24), (2, 40, 8), (2, 100, 8), (15, 400, 4), (15, 300, 4), (16, 385, 4), (16, 800, 4), (4, 50, 1),
@@ -86,6 +102,11 @@ def main(path):
         for part, t in zip("qkvy", (q, k, v, y)):
             out[f"{name}.{part}"] = t[0].transpose(0, 1).contiguous()
     products(out)
+    torch.manual_seed(3)
+    for i, shape in enumerate(CALLS):
+        x, w = cancelling(*shape)
+        out[f"call{i}.x"], out[f"call{i}.w"] = x, w
+        out[f"call{i}.y"] = torch.nn.functional.linear(x, w)
     save_file(out, path, metadata={"torch": torch.__version__})
 
 

@@ -78,7 +78,7 @@ static void test_definition(void)
                     struct dense_weight part = {DTYPE_BF16, 1, 32,
                                                 (const uint16_t *)w.data + k};
 
-                    blocks32_matmul_add(&z, x + k, &part, 1);
+                    blocks_matmul(&z, x + k, &part, 1, 32, true);
                 }
                 wrong += z != y[0];
             }
@@ -155,9 +155,9 @@ static int differing(int64_t out, int64_t in, int64_t rows, int64_t chunk,
     blocks32_matmul(y, x, &w, bias, rows, chunk);
     threads_set(1, &err);
     wrong = memcmp(y, plain, (size_t)(rows * out) * sizeof(*y)) != 0;
-    blocks32_matmul_add(y, x, &w, rows);
+    blocks_matmul(y, x, &w, rows, 32, true);
     kernels_select("plain", &err);
-    blocks32_matmul_add(plain, x, &w, rows);
+    blocks_matmul(plain, x, &w, rows, 32, true);
     wrong += memcmp(y, plain, (size_t)(rows * out) * sizeof(*y)) != 0;
     free((void *)w.data);
     free(x), free(bias), free(plain), free(y);

@@ -51,8 +51,8 @@ static const struct cli_opt options[] = {
     {0, "ledger", NULL, "print which keys and tensors were used", CLI_FLAG,
      &opt.ledger},
     {0, "sums", "name",
-     "written, or chain as MLX's CPU backend adds up (the protocol's)", CLI_STR,
-     &opt.sums},
+     "written, torch or chain: in whose order sums are (the protocol's)",
+     CLI_STR, &opt.sums},
     {'t', "trace", "glob", "stages to save as well, e.g. 'layer*.out'", CLI_STR,
      &opt.trace},
     {0, "local", "path", "traces whose values feed every next stage", CLI_STR,
@@ -96,9 +96,9 @@ static int check_options(struct err *err)
                        "--attn '%s' is neither flash nor flash-exact",
                        opt.attention);
     if (opt.sums && strcmp(opt.sums, "written") != 0 &&
-        strcmp(opt.sums, "chain") != 0)
-        return err_set(err, ERR_USAGE, "--sums is written or chain, not '%s'",
-                       opt.sums);
+        strcmp(opt.sums, "torch") != 0 && strcmp(opt.sums, "chain") != 0)
+        return err_set(err, ERR_USAGE,
+                       "--sums is written, torch or chain, not '%s'", opt.sums);
     if (opt.generate == 0 || opt.chunk == 0 || opt.threads == 0)
         return err_set(err, ERR_USAGE,
                        "--generate, --chunk and --threads are at least 1");
@@ -135,13 +135,20 @@ static int set_forward(struct forward_options *f, const struct protocol *p,
 }
 
 /* By the option, else the protocol, else as the family's references add up. */
-static enum sums choose_sums(const struct protocol *p, const struct model *m)
+static int choose_sums(const struct protocol *p, const struct model *m,
+                       enum sums *out, struct err *err)
 {
     const char *name = opt.sums ? opt.sums : p->sums;
 
-    return !name                        ? model_sums(m)
+    *out = !name                        ? model_sums(m)
            : strcmp(name, "chain") == 0 ? SUMS_CHAIN
+           : strcmp(name, "torch") == 0 ? SUMS_TORCH
                                         : SUMS_WRITTEN;
+    if (*out == SUMS_TORCH && !m->family->is_text_only)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "--sums torch is not supported with model_type '%s'",
+                       m->family->model_type);
+    return 0;
 }
 
 static int set_kernels(struct err *err)
@@ -295,13 +302,14 @@ static json_t *orders(const struct forward_options *f)
         return json_pack("{s:s, s:s, s:s}", "linear layers", "chain v1",
                          "attention and recurrences", "chain128 v1", "rows",
                          "lanes16 v1");
-    return json_pack("{s:s, s:s, s:s, s:s}", "packed", "grid24 v1",
-                     "packed without rotation", "grid32 v1 (f32), grid24 v1",
-                     "products",
-                     f->precision == PRECISION_BF16 && f->sums == SUMS_WRITTEN
-                         ? "even32 v1 (bf16 by bf16), chain128 v1"
-                         : "chain128 v1",
-                     "rows", "lanes16 v1; of PyTorch's graphs cascade8 v1");
+    return json_pack(
+        "{s:s, s:s, s:s, s:s}", "packed", "grid24 v1",
+        "packed without rotation", "grid32 v1 (f32), grid24 v1", "products",
+        f->precision != PRECISION_BF16 ? "chain128 v1"
+        : f->sums == SUMS_TORCH   ? "torch-amx v1 (bf16 by bf16), chain128 v1"
+        : f->sums == SUMS_WRITTEN ? "blocks32 v1 (bf16 by bf16), chain128 v1"
+                                  : "chain128 v1",
+        "rows", "lanes16 v1; of PyTorch's graphs cascade8 v1");
 }
 
 static int add_pack(struct stage *s, struct err *err)
@@ -427,8 +435,8 @@ static int run_all(struct run *r, int argc, char **argv, struct err *err)
     r->model = model_open(opt.pack, opt.generate > 0, err);
     if (!r->model)
         return -1;
-    r->forward.sums = choose_sums(p, r->model);
-    if ((opt.inputs && job_read(&r->job, &jo, r->model, err)) ||
+    if (choose_sums(p, r->model, &r->forward.sums, err) ||
+        (opt.inputs && job_read(&r->job, &jo, r->model, err)) ||
         publish_begin(&r->out, opt.out, err))
         return -1;
     if (opt.parity         ? states(r, err)
