@@ -10,6 +10,18 @@ struct receipt_file *receipt_add(struct receipt *r, const char *path);
  * the pack, none twice, each with a digest. */
 int receipt_sort(struct receipt *r, struct err *err);
 
+/* Order of files by path bytes, for qsort and bsearch. */
+int receipt_by_path(const void *a, const void *b);
+
+/* What is wrong with a path: it must stay below the pack (relative, no empty
+ * part, no "." or "..") and print as one line of UTF-8; NULL: nothing. */
+const char *receipt_path_fault(const char *path);
+
+/* The blob id and size of the LFS pointer to this content. */
+#define RECEIPT_POINTER_HEAD "version https://git-lfs.github.com/spec/v1"
+void receipt_pointer(const struct receipt_file *f, enum hash_kind hash,
+                     char blob[HASH_GIT_HEX], int64_t *size);
+
 /* A stated tree id. */
 void receipt_add_tree(struct receipt *r, const char *path, const char *id);
 

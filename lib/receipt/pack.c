@@ -1,0 +1,324 @@
+/* A pack as it lies on disk: which files there are, and their digests. */
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "receipt/receipt_internal.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_FILES = 1000000, MAX_DEPTH = 64, MAX_THREADS = 8 };
+
+static const char *const ignored[] = {".git", ".cache", ".locks",
+                                      "CACHEDIR.TAG"};
+
+/* ------------------------------------------------------------ walking */
+
+struct walk {
+    struct receipt *r;
+    const char *pack;
+    char *home; /* real path that links may lead into */
+};
+
+/* The folder that a pack's links may point into: the pack, or for a snapshot
+ * in a Hub cache (models--X/snapshots/REV) the repository's folder. */
+static char *link_home(const char *pack, struct err *err)
+{
+    char *real = realpath(pack, NULL);
+
+    if (!real) {
+        err_sys(err, "%s", pack);
+        return NULL;
+    }
+    char *dir = path_dir(real);
+    if (strcmp(path_base(dir), "snapshots") == 0) {
+        free(real);
+        real = path_dir(dir);
+    }
+    free(dir);
+    return real;
+}
+
+static int check_link(const struct walk *w, const char *path, struct err *err)
+{
+    char *real = realpath(path, NULL);
+    size_t n = strlen(w->home);
+    int ret = 0;
+
+    if (!real)
+        return err_sys(err, "%s", path);
+    if (strncmp(real, w->home, n) != 0 || real[n] != '/')
+        ret =
+            err_set(err, ERR_INPUT, "%s: the link leads out of the pack", path);
+    free(real);
+    return ret;
+}
+
+static int walk_folder(struct walk *w, const char *below, int depth,
+                       struct err *err);
+
+static int walk_one(struct walk *w, const char *below, int depth,
+                    struct err *err)
+{
+    char *path = path_join(w->pack, below);
+    struct stat st;
+    int ret = 0;
+
+    if (lstat(path, &st) || (S_ISLNK(st.st_mode) &&
+                             (check_link(w, path, err) || stat(path, &st)))) {
+        ret = err_sys(err, "%s", path);
+    } else if (S_ISDIR(st.st_mode)) {
+        struct stat own;
+
+        if (lstat(path, &own) == 0 && S_ISLNK(own.st_mode))
+            ret = err_set(err, ERR_INPUT, "%s: a link to a folder", path);
+        else
+            ret = walk_folder(w, below, depth + 1, err);
+    } else if (!S_ISREG(st.st_mode)) {
+        ret = err_set(err, ERR_INPUT, "%s: not a regular file", path);
+    } else if (w->r->count == MAX_FILES) {
+        ret = err_set(err, ERR_INPUT, "%s: more than %d files", w->pack,
+                      (int)MAX_FILES);
+    } else if (receipt_path_fault(below)) {
+        ret = err_set(err, ERR_INPUT, "%s: the name %s", path,
+                      receipt_path_fault(below));
+    } else {
+        receipt_add(w->r, below);
+    }
+    free(path);
+    return ret;
+}
+
+static bool is_ignored(const char *name)
+{
+    for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+        if (strcmp(name, ignored[i]) == 0)
+            return true;
+    return false;
+}
+
+static int walk_folder(struct walk *w, const char *below, int depth,
+                       struct err *err)
+{
+    struct io_list list;
+    int ret = 0;
+
+    if (depth > MAX_DEPTH)
+        return err_set(err, ERR_INPUT, "%s: nested deeper than %d", w->pack,
+                       (int)MAX_DEPTH);
+    char *dir = below[0] ? path_join(w->pack, below) : xstrdup(w->pack);
+    ret = io_list(dir, &list, err);
+    free(dir);
+    if (ret)
+        return -1;
+    for (size_t i = 0; i < list.count && ret == 0; i++) {
+        if (!below[0] && is_ignored(list.names[i]))
+            continue;
+        char *path = below[0] ? xasprintf("%s/%s", below, list.names[i])
+                              : xstrdup(list.names[i]);
+        ret = walk_one(w, path, depth, err);
+        free(path);
+    }
+    io_list_release(&list);
+    return ret;
+}
+
+static int walk(struct receipt *r, const char *pack, struct err *err)
+{
+    struct walk w = {r, pack, NULL};
+    int ret = -1;
+
+    if (!io_is_dir(pack))
+        return io_exists(pack)
+                   ? err_set(err, ERR_INPUT, "%s: not a directory", pack)
+                   : err_set(err, ERR_INPUT, "%s: no such directory", pack);
+    w.home = link_home(pack, err);
+    if (w.home)
+        ret = walk_folder(&w, "", 0, err);
+    free(w.home);
+    if (ret == 0 && r->count)
+        qsort(r->files, r->count, sizeof(*r->files), receipt_by_path);
+    return ret;
+}
+
+/* ------------------------------------------------------------ hashing */
+
+static const char pointer_head[] = RECEIPT_POINTER_HEAD;
+
+/* Refuses a Git LFS pointer in a file's place. */
+static int check_pointer(const char *path, int64_t size, struct err *err)
+{
+    struct buf text = BUF_INIT;
+    int ret = 0;
+
+    if (size >= 1024)
+        return 0;
+    if (io_read_file(path, 1024, &text, err))
+        ret = -1;
+    else if (text.len >= sizeof(pointer_head) - 1 &&
+             memcmp(text.data, pointer_head, sizeof(pointer_head) - 1) == 0)
+        ret = err_set(err, ERR_INPUT, "%s: LFS pointer, not the file", path);
+    buf_release(&text);
+    return ret;
+}
+
+struct job {
+    struct receipt *r;
+    const struct receipt *listed; /* NULL: there is none */
+    struct receipt_cache *cache;  /* or NULL; under the mutex */
+    const char *pack;
+    atomic_size_t next;
+    pthread_mutex_t mutex;
+    size_t failed; /* smallest index that failed; its reason is in err */
+    struct err *err;
+};
+
+/* Must the content's own blob id be known?  Not where the listed id is that of
+ * the pointer to the listed content, which its SHA-256 decides. */
+static bool needs_blob(const struct job *j, const char *path)
+{
+    struct receipt_file key = {.path = (char *)path};
+    const struct receipt_file *f =
+        j->listed && j->listed->count
+            ? bsearch(&key, j->listed->files, j->listed->count, sizeof(key),
+                      receipt_by_path)
+            : NULL;
+    char pointer[HASH_GIT_HEX];
+    int64_t size;
+
+    if (!f)
+        return true;
+    if (!f->git_blob[0])
+        return false;
+    if (!f->sha256[0])
+        return true;
+    receipt_pointer(f, receipt_hash(j->listed), pointer, &size);
+    return strcmp(pointer, f->git_blob) != 0;
+}
+
+/* One file's digests, from the cache or from its bytes. */
+static int hash_one(struct job *j, const char *path, struct receipt_file *f,
+                    struct err *err)
+{
+    enum hash_kind hash = j->listed ? receipt_hash(j->listed) : HASH_SHA1;
+    bool is_wanted = needs_blob(j, f->path), found = false;
+    char *real = j->cache ? realpath(path, NULL) : NULL;
+    struct stat before, after;
+    struct timespec now;
+
+    if (real && stat(real, &before) == 0 && !j->cache->full) {
+        pthread_mutex_lock(&j->mutex);
+        found = receipt_cache_find(j->cache, real, &before, is_wanted, hash, f);
+        if (found) {
+            receipt_cache_keep(j->cache, real);
+            j->cache->skipped++;
+        }
+        pthread_mutex_unlock(&j->mutex);
+    }
+    clock_gettime(CLOCK_REALTIME, &now);
+    int ret = found ? 0
+                    : hash_file(path, hash, f->sha256,
+                                is_wanted ? f->git_blob : NULL, &f->size, err);
+    /* changed under our hands: not worth remembering */
+    if (ret == 0 && !found && real && stat(real, &after) == 0 &&
+        memcmp(&before.st_ctim, &after.st_ctim, sizeof(after.st_ctim)) == 0) {
+        pthread_mutex_lock(&j->mutex);
+        receipt_cache_add(j->cache, real, &before,
+                          (int64_t)now.tv_sec * 1000000000 + now.tv_nsec, f);
+        pthread_mutex_unlock(&j->mutex);
+    }
+    free(real);
+    return ret;
+}
+
+static void *hash_some(void *arg)
+{
+    struct job *j = arg;
+
+    for (;;) {
+        size_t i = atomic_fetch_add(&j->next, 1);
+
+        if (i >= j->r->count)
+            return NULL;
+        struct receipt_file *f = &j->r->files[i];
+        struct err err = ERR_INIT;
+        char *path = path_join(j->pack, f->path);
+
+        if (hash_one(j, path, f, &err) || check_pointer(path, f->size, &err)) {
+            pthread_mutex_lock(&j->mutex);
+            if (i < j->failed) {
+                j->failed = i;
+                *j->err = err;
+            }
+            pthread_mutex_unlock(&j->mutex);
+        }
+        free(path);
+    }
+}
+
+/* Files side by side; the error told is that of the first path. */
+static int hash_files(struct receipt *r, const struct receipt *listed,
+                      struct receipt_cache *cache, const char *pack,
+                      struct err *err)
+{
+    struct job j = {.r = r,
+                    .listed = listed,
+                    .cache = cache,
+                    .pack = pack,
+                    .failed = SIZE_MAX,
+                    .err = err};
+    pthread_t threads[MAX_THREADS];
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t want = cpus < 1             ? 1
+                  : cpus > MAX_THREADS ? MAX_THREADS
+                                       : (size_t)cpus;
+    size_t n = 0;
+
+    pthread_mutex_init(&j.mutex, NULL);
+    while (n + 1 < want && n + 1 < r->count &&
+           pthread_create(&threads[n], NULL, hash_some, &j) == 0)
+        n++;
+    hash_some(&j);
+    for (size_t i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    pthread_mutex_destroy(&j.mutex);
+    return j.failed == SIZE_MAX ? 0 : -1;
+}
+
+int receipt_record(struct receipt *r, const char *pack, struct err *err)
+{
+    r->strength = "recorded";
+    if (walk(r, pack, err))
+        return -1;
+    if (r->count == 0)
+        return err_set(err, ERR_INPUT, "%s: no files", pack);
+    return hash_files(r, NULL, NULL, pack, err);
+}
+
+int receipt_verify(const struct receipt *r, const char *pack,
+                   struct receipt_report *out, struct err *err)
+{
+    return receipt_verify_cached(r, pack, NULL, out, err);
+}
+
+int receipt_verify_cached(const struct receipt *r, const char *pack,
+                          struct receipt_cache *cache,
+                          struct receipt_report *out, struct err *err)
+{
+    struct receipt disk = RECEIPT_INIT;
+
+    *out = (struct receipt_report){.disk = RECEIPT_INIT};
+    if (walk(&disk, pack, err) || hash_files(&disk, r, cache, pack, err)) {
+        receipt_release(&disk);
+        return -1;
+    }
+    receipt_compare(r, &disk, out);
+    return 0;
+}
