@@ -66,8 +66,15 @@ static int64_t number(const json_t *entry, const char *key)
     return json_integer_value(json_object_get(entry, key));
 }
 
-/* Unchanged since it was hashed, and not changed so lately that a second change
- * could hide in the same tick of the clock. */
+/* How long a second change could hide behind the same time: a tick of the
+ * clock, or, where times are whole seconds, the two of FAT. */
+static int64_t tick(const struct stat *st)
+{
+    return st->st_ctim.tv_nsec == 0 && st->st_mtim.tv_nsec == 0 ? 2000000000
+                                                                : 0;
+}
+
+/* Unchanged since it was hashed, and older than that. */
 static bool is_unchanged(const json_t *entry, const struct stat *st)
 {
     int64_t recorded = number(entry, "recorded");
@@ -78,8 +85,8 @@ static bool is_unchanged(const json_t *entry, const struct stat *st)
            number(entry, "inode") == (int64_t)st->st_ino &&
            number(entry, "size") == (int64_t)st->st_size &&
            number(entry, "changed") == changed &&
-           number(entry, "modified") == modified && changed < recorded &&
-           modified < recorded;
+           number(entry, "modified") == modified &&
+           changed + tick(st) < recorded && modified + tick(st) < recorded;
 }
 
 bool receipt_cache_find(const struct receipt_cache *c, const char *path,

@@ -2,6 +2,8 @@
 #include "base/mem.h"
 #include "receipt/receipt_internal.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int receipt_set_hex(char *out, size_t cap, const char *text, struct err *err)
@@ -52,6 +54,16 @@ int receipt_read_digest(const json_t *entry, const char *key, char *out,
                : 0;
 }
 
+bool receipt_is_mode(const char *mode)
+{
+    static const char *const known[] = {"100644", "100755", "120000", "160000"};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(mode, known[i]) == 0)
+            return true;
+    return false;
+}
+
 static int read_entry(struct receipt *r, const json_t *entry, struct err *err)
 {
     const char *path;
@@ -60,7 +72,10 @@ static int read_entry(struct receipt *r, const json_t *entry, struct err *err)
     if (json_get_str(entry, "path", &path, err))
         return -1;
     struct receipt_file *f = receipt_add(r, path);
-    if (json_get_int(entry, "size", &size, err) ||
+    bool has_size = !json_is_null(json_object_get(entry, "size"));
+
+    size = 0;
+    if ((has_size && json_get_int(entry, "size", &size, err)) ||
         receipt_read_digest(entry, "sha256", f->sha256, sizeof(f->sha256),
                             err) ||
         receipt_read_id(entry, "git_blob", f->git_blob, err) ||
@@ -69,7 +84,7 @@ static int read_entry(struct receipt *r, const json_t *entry, struct err *err)
         return err_in(err, "'%s'", path);
     if (size < 0)
         return err_set(err, ERR_INPUT, "'%s': a negative size", path);
-    f->size = size;
+    f->size = has_size ? size : -1;
     if (json_has(entry, "tensors")) {
         json_t *list;
 
@@ -82,10 +97,31 @@ static int read_entry(struct receipt *r, const json_t *entry, struct err *err)
 
         if (json_get_str(entry, "mode", &mode, err))
             return err_in(err, "'%s'", path);
-        if (strcmp(mode, "100644") != 0 && strcmp(mode, "100755") != 0)
+        if (!receipt_is_mode(mode))
             return err_set(err, ERR_INPUT, "'%s': mode '%s'", path, mode);
         memcpy(f->mode, mode, sizeof(f->mode));
     }
+    return 0;
+}
+
+/* Bytes without a NUL, as text. */
+static int read_hex(const char *hex, char **out, struct err *err)
+{
+    size_t n = strlen(hex) / 2;
+    char *bytes = xmalloc(n + 1);
+
+    for (size_t i = 0; i < n; i++) {
+        unsigned int value;
+
+        if (sscanf(hex + 2 * i, "%2x", &value) != 1 || value == 0 ||
+            hex[2 * i + 1] == '\0') {
+            free(bytes);
+            return err_set(err, ERR_INPUT, "'commit_hex' is not hex");
+        }
+        bytes[i] = (char)value;
+    }
+    bytes[n] = '\0';
+    *out = bytes;
     return 0;
 }
 
@@ -112,6 +148,10 @@ static int read_trees(struct receipt *r, const json_t *root, struct err *err)
         if (json_get_str(root, "commit", &text, err))
             return -1;
         r->commit = xstrdup(text);
+    } else if (json_has(root, "commit_hex")) {
+        if (json_get_str(root, "commit_hex", &text, err) ||
+            read_hex(text, &r->commit, err))
+            return -1;
     }
     return 0;
 }
@@ -179,13 +219,33 @@ int receipt_read(struct receipt *r, const char *path, struct err *err)
 
 json_t *receipt_file_json(const struct receipt_file *f)
 {
-    json_t *o = json_pack("{s:I, s:s?, s:s?}", "size", (json_int_t)f->size,
-                          "sha256", f->sha256[0] ? f->sha256 : NULL, "git_blob",
-                          f->git_blob[0] ? f->git_blob : NULL);
+    json_t *o =
+        json_pack("{s:o, s:s?, s:s?}", "size",
+                  f->size < 0 ? json_null() : json_integer((json_int_t)f->size),
+                  "sha256", f->sha256[0] ? f->sha256 : NULL, "git_blob",
+                  f->git_blob[0] ? f->git_blob : NULL);
 
+    if (f->cache_name[0])
+        json_object_set_new(o, "cache_name", json_string(f->cache_name));
     if (f->tensors[0])
         json_object_set_new(o, "tensors_sha256", json_string(f->tensors));
     return o;
+}
+
+/* The raw object: as text where it is UTF-8, else in hex. */
+static void put_commit(json_t *root, const char *commit)
+{
+    json_t *text = json_string(commit);
+    struct buf hex = BUF_INIT;
+
+    if (text) {
+        json_object_set_new(root, "commit", text);
+        return;
+    }
+    for (const char *at = commit; *at; at++)
+        buf_addf(&hex, "%02x", (unsigned char)*at);
+    json_object_set_new(root, "commit_hex", json_string(hex.data));
+    buf_release(&hex);
 }
 
 json_t *receipt_json(const struct receipt *r)
@@ -209,7 +269,7 @@ json_t *receipt_json(const struct receipt *r)
         json_object_set_new(root, "trees", trees);
     }
     if (r->commit)
-        json_object_set_new(root, "commit", json_string(r->commit));
+        put_commit(root, r->commit);
     for (size_t i = 0; i < r->count; i++) {
         json_t *entry = json_object(), *rest = receipt_file_json(&r->files[i]);
 

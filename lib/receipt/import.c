@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* The files are sorted: the first not below "PATH/" tells. */
 static bool has_child(const struct receipt *r, const char *path)
@@ -248,17 +249,19 @@ static int tree_line(struct receipt *r, const char *line, size_t len,
         ret = receipt_set_id(tree, id, err);
         if (ret == 0)
             receipt_add_tree(r, path.data, tree);
-    } else if (strcmp(kind, "blob") != 0 || strcmp(mode, "120000") == 0) {
-        err_set(err, ERR_UNSUPPORTED, "'%s' is a %s", path.data,
-                strcmp(kind, "blob") == 0 ? "symbolic link" : kind);
-    } else if (strcmp(mode, "100644") != 0 && strcmp(mode, "100755") != 0) {
-        err_set(err, ERR_UNSUPPORTED, "'%s' has mode %s", path.data, mode);
+    } else if (!receipt_is_mode(mode) ||
+               strcmp(kind, strcmp(mode, "160000") == 0 ? "commit" : "blob") !=
+                   0) {
+        err_set(err, ERR_UNSUPPORTED, "'%s' is a %s of mode %s", path.data,
+                kind, mode);
     } else {
         struct receipt_file *f = receipt_add(r, path.data);
+        bool is_repository = strcmp(mode, "160000") == 0;
         char *end;
 
-        f->size = strtoll(size, &end, 10);
-        if (*end || f->size < 0 || size[0] < '0' || size[0] > '9')
+        f->size = strtoll(is_repository ? "0" : size, &end, 10);
+        if (*end || f->size < 0 ||
+            (!is_repository && (size[0] < '0' || size[0] > '9')))
             err_set(err, ERR_INPUT, "size '%s' is no number", size);
         else
             ret = receipt_set_id(f->git_blob, id, err);
@@ -287,14 +290,63 @@ static int ls_tree(struct receipt *r, const struct buf *text, struct err *err)
     return 0;
 }
 
+/* An answer's header that names a next page: this one is not all. */
+static int check_pages(const char *header, struct err *err)
+{
+    for (const char *line = header; *line;) {
+        size_t n = strcspn(line, "\n");
+        char *copy = xstrndup(line, n);
+        bool is_more =
+            strncasecmp(copy, "link:", 5) == 0 &&
+            (strstr(copy, "rel=\"next\"") || strstr(copy, "rel=next"));
+
+        free(copy);
+        if (is_more)
+            return err_set(err, ERR_INPUT,
+                           "its Link header names a next page: a page of the "
+                           "listing is missing");
+        line += n + (line[n] == '\n');
+    }
+    return 0;
+}
+
+/* Behind the header of an answer that was saved with it. */
+static int skip_header(const struct buf *text, size_t *skip, struct err *err)
+{
+    const char *end;
+
+    *skip = 0;
+    while (strncmp(text->data + *skip, "HTTP/", 5) == 0) {
+        end = strstr(text->data + *skip, "\r\n\r\n");
+        if (!end)
+            return err_set(err, ERR_INPUT, "an answer's header without an end");
+        char *header =
+            xstrndup(text->data + *skip, (size_t)(end - text->data) - *skip);
+        int ret = check_pages(header, err);
+
+        free(header);
+        if (ret)
+            return -1;
+        *skip = (size_t)(end - text->data) + 4;
+    }
+    *skip += strspn(text->data + *skip, " \t\r\n");
+    return 0;
+}
+
 static int import_text(struct receipt *r, const struct buf *text,
                        struct err *err)
 {
-    size_t skip = strspn(text->data, " \t\r\n");
+    size_t skip;
 
+    if (skip_header(text, &skip, err))
+        return -1;
+    if (receipt_is_sums(text->data + skip))
+        return strlen(text->data) == text->len
+                   ? receipt_import_sums(r, text->data + skip, err)
+                   : err_set(err, ERR_INPUT, "holds a NUL");
     if (text->data[skip] != '[' && text->data[skip] != '{')
         return ls_tree(r, text, err);
-    json_t *root = json_parse(text->data, text->len, err);
+    json_t *root = json_parse(text->data + skip, text->len - skip, err);
     int ret = -1;
     if (!root)
         return -1;
@@ -311,18 +363,40 @@ static int import_text(struct receipt *r, const struct buf *text,
     return ret;
 }
 
+/* The listing; beside it may lie the header it came with. */
+static int read_listing(const char *listing, struct buf *text, struct err *err)
+{
+    char *headers = xasprintf("%s.headers", listing);
+    struct buf header = BUF_INIT;
+    int ret = io_read_file(listing, IO_JSON_CAP, text, err);
+
+    if (ret == 0 && io_exists(headers)) {
+        ret = io_read_file(headers, IO_JSON_CAP, &header, err);
+        if (ret == 0 && header.len && check_pages(header.data, err))
+            ret = err_in(err, "%s", listing);
+    }
+    buf_release(&header);
+    free(headers);
+    return ret;
+}
+
 int receipt_import(struct receipt *r, const char *listing, struct err *err)
 {
     struct buf text = BUF_INIT;
     int ret = -1;
 
     r->strength = "listing";
-    if (io_read_file(listing, IO_JSON_CAP, &text, err))
+    if (io_is_dir(listing)) {
+        if (receipt_import_metadata(r, listing, err))
+            goto out;
+    } else if (read_listing(listing, &text, err)) {
         goto out;
-    if (text.len == 0)
+    } else if (text.len == 0) {
         err_set(err, ERR_INPUT, "%s: empty", listing);
-    else if (import_text(r, &text, err) || receipt_sort(r, err) ||
-             check_folders(r, err))
+        goto out;
+    }
+    if ((text.len && import_text(r, &text, err)) || receipt_sort(r, err) ||
+        check_folders(r, err))
         err_in(err, "%s", listing);
     else if (r->count == 0)
         err_set(err, ERR_INPUT, "%s: lists no files", listing);

@@ -23,9 +23,28 @@ static const char *const ignored[] = {".git", ".cache", ".locks",
 
 struct walk {
     struct receipt *r;
+    const struct receipt *listed; /* NULL: there is none */
     const char *pack;
     char *home; /* real path that links may lead into */
 };
+
+static const struct receipt_file *find(const struct receipt *r,
+                                       const char *path)
+{
+    struct receipt_file key = {.path = (char *)path};
+
+    return r && r->count
+               ? bsearch(&key, r->files, r->count, sizeof(key), receipt_by_path)
+               : NULL;
+}
+
+/* Is it a link upstream too, whose text is the content? */
+static bool is_link_upstream(const struct walk *w, const char *path)
+{
+    const struct receipt_file *f = find(w->listed, path);
+
+    return f && strcmp(f->mode, "120000") == 0;
+}
 
 /* The folder that a pack's links may point into: the pack, or for a snapshot
  * in a Hub cache (models--X/snapshots/REV) the repository's folder. */
@@ -46,19 +65,40 @@ static char *link_home(const char *pack, struct err *err)
     return real;
 }
 
-static int check_link(const struct walk *w, const char *path, struct err *err)
+/* Where a link leads, freed by the caller; NULL with err set when that is
+ * nowhere, or out of the pack. */
+static char *follow(const struct walk *w, const char *path, struct err *err)
 {
     char *real = realpath(path, NULL);
     size_t n = strlen(w->home);
-    int ret = 0;
 
-    if (!real)
-        return err_sys(err, "%s", path);
-    if (strncmp(real, w->home, n) != 0 || real[n] != '/')
-        ret =
-            err_set(err, ERR_INPUT, "%s: the link leads out of the pack", path);
-    free(real);
-    return ret;
+    if (!real) {
+        err_sys(err, "%s", path);
+    } else if (strncmp(real, w->home, n) != 0 || real[n] != '/') {
+        err_set(err, ERR_INPUT, "%s: the link leads out of the pack", path);
+        free(real);
+        real = NULL;
+    }
+    return real;
+}
+
+static bool is_hex(const char *text)
+{
+    return text[strspn(text, "0123456789abcdef")] == '\0';
+}
+
+/* The name of a blob in a Hub cache is the digest of its content. */
+static void set_cache_name(const struct walk *w, const char *real,
+                           struct receipt_file *f)
+{
+    const char *name = path_base(real);
+    char *blobs = path_join(w->home, "blobs"), *dir = path_dir(real);
+    size_t n = strlen(name);
+
+    if (strcmp(blobs, dir) == 0 && (n == 40 || n == 64) && is_hex(name))
+        memcpy(f->cache_name, name, n + 1);
+    free(blobs);
+    free(dir);
 }
 
 static int walk_folder(struct walk *w, const char *below, int depth,
@@ -67,31 +107,48 @@ static int walk_folder(struct walk *w, const char *below, int depth,
 static int walk_one(struct walk *w, const char *below, int depth,
                     struct err *err)
 {
-    char *path = path_join(w->pack, below);
-    struct stat st;
-    int ret = 0;
+    char *path = path_join(w->pack, below), *real = NULL;
+    struct stat own, st;
+    int ret = -1;
 
-    if (lstat(path, &st) || (S_ISLNK(st.st_mode) &&
-                             (check_link(w, path, err) || stat(path, &st)))) {
-        ret = err_sys(err, "%s", path);
-    } else if (S_ISDIR(st.st_mode)) {
-        struct stat own;
-
-        if (lstat(path, &own) == 0 && S_ISLNK(own.st_mode))
-            ret = err_set(err, ERR_INPUT, "%s: a link to a folder", path);
-        else
-            ret = walk_folder(w, below, depth + 1, err);
-    } else if (!S_ISREG(st.st_mode)) {
-        ret = err_set(err, ERR_INPUT, "%s: not a regular file", path);
-    } else if (w->r->count == MAX_FILES) {
-        ret = err_set(err, ERR_INPUT, "%s: more than %d files", w->pack,
-                      (int)MAX_FILES);
-    } else if (receipt_path_fault(below)) {
-        ret = err_set(err, ERR_INPUT, "%s: the name %s", path,
-                      receipt_path_fault(below));
-    } else {
-        receipt_add(w->r, below);
+    if (lstat(path, &own)) {
+        err_sys(err, "%s", path);
+        goto out;
     }
+    bool is_link = S_ISLNK(own.st_mode);
+    bool is_content = is_link && is_link_upstream(w, below);
+
+    st = own;
+    if (is_link && !is_content) {
+        real = follow(w, path, err);
+        if (!real)
+            goto out;
+        if (stat(path, &st)) {
+            err_sys(err, "%s", path);
+            goto out;
+        }
+    }
+    if (S_ISDIR(st.st_mode)) {
+        ret = is_link ? err_set(err, ERR_INPUT, "%s: a link to a folder", path)
+                      : walk_folder(w, below, depth + 1, err);
+    } else if (!S_ISREG(st.st_mode) && !is_content) {
+        err_set(err, ERR_INPUT, "%s: not a regular file", path);
+    } else if (w->r->count == MAX_FILES) {
+        err_set(err, ERR_INPUT, "%s: more than %d files", w->pack,
+                (int)MAX_FILES);
+    } else if (receipt_path_fault(below)) {
+        err_set(err, ERR_INPUT, "%s: the name %s", path,
+                receipt_path_fault(below));
+    } else {
+        struct receipt_file *f = receipt_add(w->r, below);
+
+        f->is_link = is_content;
+        if (real)
+            set_cache_name(w, real, f);
+        ret = 0;
+    }
+out:
+    free(real);
     free(path);
     return ret;
 }
@@ -130,9 +187,10 @@ static int walk_folder(struct walk *w, const char *below, int depth,
     return ret;
 }
 
-static int walk(struct receipt *r, const char *pack, struct err *err)
+static int walk(struct receipt *r, const struct receipt *listed,
+                const char *pack, struct err *err)
 {
-    struct walk w = {r, pack, NULL};
+    struct walk w = {r, listed, pack, NULL};
     int ret = -1;
 
     if (!io_is_dir(pack))
@@ -182,25 +240,35 @@ struct job {
 
 /* Must the content's own blob id be known?  Not where the listed id is that of
  * the pointer to the listed content, which its SHA-256 decides. */
-static bool needs_blob(const struct job *j, const char *path)
+static bool needs_blob(const struct job *j, const struct receipt_file *found)
 {
-    struct receipt_file key = {.path = (char *)path};
-    const struct receipt_file *f =
-        j->listed && j->listed->count
-            ? bsearch(&key, j->listed->files, j->listed->count, sizeof(key),
-                      receipt_by_path)
-            : NULL;
+    const struct receipt_file *f = find(j->listed, found->path);
     char pointer[HASH_GIT_HEX];
     int64_t size;
 
-    if (!f)
+    if (!f || strlen(found->cache_name) == 40)
         return true;
     if (!f->git_blob[0])
         return false;
-    if (!f->sha256[0])
+    if (!f->sha256[0] || f->size < 0)
         return true;
     receipt_pointer(f, receipt_hash(j->listed), pointer, &size);
     return strcmp(pointer, f->git_blob) != 0;
+}
+
+/* The text of a link, which is its content. */
+static int hash_link(const char *path, enum hash_kind hash,
+                     struct receipt_file *f, struct err *err)
+{
+    char text[PATH_MAX];
+    ssize_t n = readlink(path, text, sizeof(text));
+
+    if (n < 0)
+        return err_sys(err, "%s", path);
+    f->size = n;
+    hash_sha256(text, (size_t)n, f->sha256);
+    hash_git(hash, "blob", text, (size_t)n, f->git_blob);
+    return 0;
 }
 
 /* One file's digests, from the cache or from its bytes. */
@@ -208,11 +276,15 @@ static int hash_one(struct job *j, const char *path, struct receipt_file *f,
                     struct err *err)
 {
     enum hash_kind hash = j->listed ? receipt_hash(j->listed) : HASH_SHA1;
-    bool is_wanted = needs_blob(j, f->path), found = false;
+    bool is_wanted = needs_blob(j, f), found = false;
     char *real = j->cache ? realpath(path, NULL) : NULL;
     struct stat before, after;
     struct timespec now;
 
+    if (f->is_link) {
+        free(real);
+        return hash_link(path, hash, f, err);
+    }
     if (real && stat(real, &before) == 0 && !j->cache->full) {
         pthread_mutex_lock(&j->mutex);
         found = receipt_cache_find(j->cache, real, &before, is_wanted, hash, f);
@@ -222,7 +294,9 @@ static int hash_one(struct job *j, const char *path, struct receipt_file *f,
         }
         pthread_mutex_unlock(&j->mutex);
     }
-    clock_gettime(CLOCK_REALTIME, &now);
+    /* the clock that the system stamps files with: what is written from here
+     * on has no earlier time than this one */
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
     int ret = found ? 0
                     : hash_file(path, hash, f->sha256,
                                 is_wanted ? f->git_blob : NULL, &f->size, err);
@@ -251,7 +325,8 @@ static void *hash_some(void *arg)
         struct err err = ERR_INIT;
         char *path = path_join(j->pack, f->path);
 
-        if (hash_one(j, path, f, &err) || check_pointer(path, f->size, &err)) {
+        if (hash_one(j, path, f, &err) ||
+            (!f->is_link && check_pointer(path, f->size, &err))) {
             pthread_mutex_lock(&j->mutex);
             if (i < j->failed) {
                 j->failed = i;
@@ -295,11 +370,23 @@ static int hash_files(struct receipt *r, const struct receipt *listed,
 int receipt_record(struct receipt *r, const char *pack, struct err *err)
 {
     r->strength = "recorded";
-    if (walk(r, pack, err))
+    if (walk(r, NULL, pack, err))
         return -1;
     if (r->count == 0)
         return err_set(err, ERR_INPUT, "%s: no files", pack);
-    return hash_files(r, NULL, NULL, pack, err);
+    if (hash_files(r, NULL, NULL, pack, err))
+        return -1;
+    for (size_t i = 0; i < r->count; i++) {
+        struct receipt_file *f = &r->files[i];
+
+        if (!receipt_has_its_name(f))
+            return err_set(err, ERR_INPUT,
+                           "%s/%s: in the cache its name is %s, its SHA-256 is "
+                           "%s",
+                           pack, f->path, f->cache_name, f->sha256);
+        f->cache_name[0] = '\0';
+    }
+    return 0;
 }
 
 int receipt_verify(const struct receipt *r, const char *pack,
@@ -315,7 +402,7 @@ int receipt_verify_cached(const struct receipt *r, const char *pack,
     struct receipt disk = RECEIPT_INIT;
 
     *out = (struct receipt_report){.disk = RECEIPT_INIT};
-    if (walk(&disk, pack, err) || hash_files(&disk, r, cache, pack, err)) {
+    if (walk(&disk, r, pack, err) || hash_files(&disk, r, cache, pack, err)) {
         receipt_release(&disk);
         return -1;
     }

@@ -46,7 +46,7 @@ struct receipt_file *receipt_add(struct receipt *r, const char *path)
                             (r->count ? r->count * 2 : 1) * sizeof(*r->files));
     struct receipt_file *f = &r->files[r->count++];
 
-    *f = (struct receipt_file){xstrdup(path), 0, "", "", "", "", NULL};
+    *f = (struct receipt_file){.path = xstrdup(path)};
     return f;
 }
 
@@ -115,6 +115,12 @@ const char *receipt_state_name(enum receipt_state state)
     return names[state];
 }
 
+bool receipt_has_its_name(const struct receipt_file *f)
+{
+    return !f->cache_name[0] || strcmp(f->cache_name, f->sha256) == 0 ||
+           strcmp(f->cache_name, f->git_blob) == 0;
+}
+
 /* Is it the listed content?  by_pointer: the listed blob id is that of the LFS
  * pointer to it. */
 static bool is_listed(const struct receipt_file *want, enum hash_kind hash,
@@ -125,7 +131,7 @@ static bool is_listed(const struct receipt_file *want, enum hash_kind hash,
     bool is_sha = !want->sha256[0] || strcmp(want->sha256, got->sha256) == 0;
     bool is_blob =
         !want->git_blob[0] || strcmp(want->git_blob, got->git_blob) == 0;
-    bool is_size = want->size == got->size;
+    bool is_size = want->size < 0 || want->size == got->size;
 
     *by_pointer = false;
     if (!is_blob) {
@@ -134,7 +140,7 @@ static bool is_listed(const struct receipt_file *want, enum hash_kind hash,
         is_blob = *by_pointer;
         is_size |= *by_pointer && want->size == pointer_size;
     }
-    return is_sha && is_blob && is_size;
+    return is_sha && is_blob && is_size && receipt_has_its_name(got);
 }
 
 bool receipt_is_same(const struct receipt_file *listed, enum hash_kind hash,
@@ -171,7 +177,10 @@ void receipt_compare(const struct receipt *r, struct receipt *disk,
             row->listed = r->files[i++];
         if (order >= 0)
             row->found = out->disk.files[j++];
-        row->state = order < 0 ? RECEIPT_MISSING : RECEIPT_EXTRA;
+        row->state = order > 0 ? RECEIPT_EXTRA
+                     : strcmp(row->listed.mode, "160000") == 0
+                         ? RECEIPT_SAME /* nothing of it is looked at */
+                         : RECEIPT_MISSING;
         if (order == 0)
             compare_one(row, receipt_hash(r));
         out->same += row->state == RECEIPT_SAME;

@@ -14,7 +14,8 @@
  *
  *     {"format": "assay-receipt-1", "strength": "listing",
  *      "upstream": {"repository": "...", "revision": "..."},      or null
- *      "trees": [{"path", "id"}], "commit": "...",     where known
+ *      "trees": [{"path", "id"}], "commit": "...",     where known; commit_hex
+ *                                                      when it is no UTF-8
  *      "files": [{"path", "size", "sha256", "git_blob", "mode",
  *                 "tensors_sha256", "tensors"}]}                 by path
  *
@@ -26,17 +27,23 @@
  * then proves every file).  receipt_read() computes all of it again and refuses
  * a receipt that states more than it holds.  A listing may lack one digest of
  * a file (null), never both.  git_blob is the id of the file's content or, for
- * a file that upstream keeps in LFS, that of its pointer (formats.md 2.2).
+ * a file that upstream keeps in LFS, that of its pointer (formats.md 2.2). mode
+ * is 100644, 100755, 120000 (a link: its text is the content) or 160000
+ * (another repository: git_blob is its commit, and nothing of it is looked at).
  * tensors_sha256, where there is one, is the digest of what a .safetensors file
  * holds, however it is laid out; it decides nothing, it only explains.
  */
 struct receipt_file {
-    char *path;                    /* below the pack, '/' between parts */
-    int64_t size;                  /* of the content, or of its pointer */
-    char sha256[HASH_SHA256_HEX];  /* "" when not known */
-    char git_blob[HASH_GIT_HEX];   /* "" when not known */
-    char tensors[HASH_SHA256_HEX]; /* "" when not known */
-    char mode[7];                  /* of its Git entry; "" when not known */
+    char *path;                       /* below the pack, '/' between parts */
+    int64_t size;                     /* of the content, or of its pointer; -1
+                                         when not known */
+    char sha256[HASH_SHA256_HEX];     /* "" when not known */
+    char git_blob[HASH_GIT_HEX];      /* "" when not known */
+    char tensors[HASH_SHA256_HEX];    /* "" when not known */
+    char mode[7];                     /* of its Git entry; "" when not known */
+    char cache_name[HASH_SHA256_HEX]; /* found: the blob's name in a Hub cache,
+                                         which is its digest; else "" */
+    bool is_link;        /* found: a link whose text is the content */
     json_t *tensor_list; /* [{"name", "dtype", "shape", "sha256"}] or NULL; the
                             receipt's that read or recorded it */
 };
@@ -72,14 +79,18 @@ int receipt_set_upstream(struct receipt *r, const char *text, struct err *err);
  * Hashes every file of a pack.  Left out at its root: .git, .cache, .locks and
  * CACHEDIR.TAG.  Refused: an LFS pointer in a file's place, a special file, and
  * a link that leads out of the pack (out of the repository's folder, when the
- * pack is a snapshot in a Hub cache).
+ * pack is a snapshot in a Hub cache), a blob of such a cache whose name is not
+ * its digest.
  */
 int receipt_record(struct receipt *r, const char *pack, struct err *err);
 
 /*
  * From upstream's own listing, recognised by its form (formats.md 2.3): Hub
- * tree JSON, Hub model info, a Hub cache list, or `git ls-tree -r -t -l` text
- * (also with -z).
+ * tree JSON, Hub model info, a Hub cache list, `git ls-tree -r -t -l` text
+ * (also with -z), the lines of sha256sum (also --tag), or a download's folder
+ * of .metadata files (PACK/.cache/huggingface/download).  An answer saved with
+ * its header (curl -i), or beside it as LISTING.headers (curl -D), is refused
+ * when its Link header names a next page.
  */
 int receipt_import(struct receipt *r, const char *listing, struct err *err);
 

@@ -22,11 +22,25 @@ const char *receipt_path_fault(const char *path);
 void receipt_pointer(const struct receipt_file *f, enum hash_kind hash,
                      char blob[HASH_GIT_HEX], int64_t *size);
 
+/* Is a blob of a Hub cache named by its digest?  True of any other file. */
+bool receipt_has_its_name(const struct receipt_file *f);
+
 /* A stated tree id. */
 void receipt_add_tree(struct receipt *r, const char *path, const char *id);
 
 /* A Git object id: 40 hex digits, or 64. */
 int receipt_set_id(char out[HASH_GIT_HEX], const char *text, struct err *err);
+
+/* A mode that a Git tree gives a file, a link or another repository. */
+bool receipt_is_mode(const char *mode);
+
+/* Lines of sha256sum, plain or --tag. */
+bool receipt_is_sums(const char *text);
+int receipt_import_sums(struct receipt *r, const char *text, struct err *err);
+
+/* A download's folder of PATH.metadata files. */
+int receipt_import_metadata(struct receipt *r, const char *dir,
+                            struct err *err);
 
 /* Is what the receipt states of trees and commit so?  Sets its strength when
  * `is_new`, else demands the one that it states. */

@@ -6,7 +6,7 @@
 
 static const char *how(const struct receipt_row *row)
 {
-    if (row->state == RECEIPT_MISSING || row->state == RECEIPT_EXTRA)
+    if (!row->listed.path || !row->found.path)
         return NULL;
     return row->by_pointer && row->listed.sha256[0] ? "sha256, lfs pointer"
            : row->by_pointer                        ? "lfs pointer"
@@ -77,6 +77,9 @@ static int read_found(const json_t *document, struct receipt *disk,
             (json_has(found, "git_blob") &&
              (json_get_str(found, "git_blob", &text, err) ||
               receipt_set_id(f->git_blob, text, err))) ||
+            (json_has(found, "cache_name") &&
+             (json_get_str(found, "cache_name", &text, err) ||
+              receipt_set_id(f->cache_name, text, err))) ||
             receipt_read_digest(found, "tensors_sha256", f->tensors,
                                 sizeof(f->tensors), err))
             return err_in(err, "'%s'", path);

@@ -89,6 +89,24 @@ for f in a.txt config.json model.safetensors runtime/run.py; do
     ln -s $up/$h "$hub/snapshots/abc/$f"
 done
 runs 0 "a snapshot of links in a Hub cache" "$receipt" verify "$T/r.json" "$hub/snapshots/abc"
+grep -q '"cache_name"' "$T/out"
+is $? 1 "says no more than that"
+runs 0 "and its receipt" "$receipt" record --out "$T/hub.json" "$hub/snapshots/abc"
+"$receipt" record --out "$T/plain.json" "$pack"
+cmp -s "$T/hub.json" "$T/plain.json"
+ok $? "is the pack's"
+# a blob named by its Git id, and one whose name is not its digest
+id=ce013625030ba8dba906f756967f9e9ca394464a # printf 'hello\n' | git hash-object --stdin
+mv "$hub/blobs/$(sha256sum <"$pack/a.txt" | cut -c1-64)" "$hub/blobs/$id"
+ln -sf ../../blobs/$id "$hub/snapshots/abc/a.txt"
+runs 0 "a blob by its Git id" "$receipt" verify "$T/r.json" "$hub/snapshots/abc"
+mv "$hub/blobs/$id" "$hub/blobs/$(echo $id | tr 0-9 1-90)"
+ln -sf ../../blobs/"$(echo $id | tr 0-9 1-90)" "$hub/snapshots/abc/a.txt"
+runs 1 "a blob by another name than its digest" "$receipt" verify "$T/r.json" "$hub/snapshots/abc"
+grep -q "found    cache_name $(echo $id | tr 0-9 1-90)" "$T/out"
+ok $? "is told"
+runs 3 "record refuses it" "$receipt" record "$hub/snapshots/abc"
+says "in the cache its name is" "by its name"
 
 # A4: the same weights saved again, laid out anew
 st=$T/weights
@@ -133,6 +151,18 @@ ok $? "hashes nothing, and says so"
 runs 0 "verify --full" "$receipt" verify --full --cache "$T/cache" "$T/r.json" "$pack"
 grep -q "not hashed again" "$T/out"
 is $? 1 "hashes all"
+# hashed in the very tick in which it was written: it may have changed since
+python3 - "$T/cache" <<'P'
+import json, sys
+root = json.load(open(sys.argv[1]))
+for f in root["files"]:
+    if f["path"].endswith("/a.txt"):
+        f["recorded"] = f["changed"]
+json.dump(root, open(sys.argv[1], "w"))
+P
+runs 0 "a file no older than its record" "$receipt" verify --cache "$T/cache" "$T/r.json" "$pack"
+grep -q "^3 of them were not hashed again" "$T/out"
+ok $? "is hashed again"
 touch -r "$pack/a.txt" "$T/stamp"
 printf 'jello\n' >"$pack/a.txt"
 touch -r "$T/stamp" "$pack/a.txt"
@@ -201,7 +231,20 @@ t = b"100755 run.py\0" + bytes.fromhex(sys.argv[1])
 print(hashlib.sha1(b"tree %d\0" % len(t) + t).hexdigest())' "$r")"
     printf '100755 blob %s       9\truntime/run.py\n' "$r"
 } >"$T/lstree.txt"
-for form in tree.json info.json cache.json lstree.txt; do
+# digests alone, as sha256sum prints them and as a download keeps them
+(cd "$pack" && sha256sum a.txt ./config.json model.safetensors && sha256sum -b runtime/run.py) >"$T/SHA256SUMS"
+(cd "$pack" && sha256sum --tag a.txt config.json model.safetensors runtime/run.py) | sed '1i # a remark' >"$T/tagged"
+mkdir -p "$T/metadata/runtime"
+printf '%s\n' abc "$a" 1700000000.5 >"$T/metadata/a.txt.metadata"
+printf '%s\n' abc "$c" 1700000000.5 >"$T/metadata/config.json.metadata"
+printf '%s\n' abc "$model" 1700000000.5 >"$T/metadata/model.safetensors.metadata"
+printf '%s\n' abc "$r" 1700000000.5 >"$T/metadata/runtime/run.py.metadata"
+echo x >"$T/metadata/a.txt.lock"
+{
+    printf 'HTTP/1.1 200 OK\r\nLink: <https://a/b>; rel="prev"\r\n\r\n'
+    cat "$T/tree.json"
+} >"$T/answer"
+for form in tree.json info.json cache.json lstree.txt SHA256SUMS tagged metadata answer; do
     rm -f "$T/i.json"
     runs 0 "import $form" "$receipt" import --upstream org/name@abc --listing "$T/$form" --out "$T/i.json"
     grep -q '"strength": "listing"' "$T/i.json"
@@ -220,6 +263,23 @@ says "not 'abd'" "both revisions are told"
 sed '/run.py/d; s/},$/}]/' "$T/tree.json" | sed '1,3s/}]$/},/' >"$T/short.json"
 runs 3 "a listing with a page missing" "$receipt" import --upstream o/n@1 --listing "$T/short.json"
 says "a page of the listing is missing" "is refused"
+sed '2s/.*/Link: <https:\/\/a\/b?cursor=x>; rel="next"\r/' "$T/answer" >"$T/first"
+runs 3 "an answer that names a next page" "$receipt" import --upstream o/n@1 --listing "$T/first"
+says "names a next page" "is refused"
+cp "$T/tree.json" "$T/page.json"
+printf 'HTTP/2 200\r\nlink: <https://a/b?cursor=x>; rel="next"\r\n' >"$T/page.json.headers"
+runs 3 "and when its header lies beside it" "$receipt" import --upstream o/n@1 --listing "$T/page.json"
+runs 3 "metadata of another revision" "$receipt" import --upstream o/n@abd --listing "$T/metadata"
+says "is of revision 'abc', not 'abd'" "is refused"
+for line in 'zz  a' "$model" "SHA256 (a) $model" "$model  ../a"; do
+    printf '%s\n%s\n' "$model  b" "$line" >"$T/bad"
+    runs 3 "sha256sum lines with '$line'" "$receipt" import --upstream o/n@1 --listing "$T/bad"
+done
+# GNU's spelling of a name with a backslash
+printf '\\%s  a\\\\b\n' "$model" >"$T/escaped"
+runs 0 "an escaped name" "$receipt" import --upstream o/n@1 --listing "$T/escaped"
+grep -qF '"path": "a\\b"' "$T/out"
+ok $? "is read"
 runs 2 "import without a listing" "$receipt" import --upstream o/n@1
 runs 2 "no such verb" "$receipt" frobnicate
 runs 6 "a full disk under stdout" sh -c "'$receipt' verify '$T/r.json' '$pack' >/dev/full"

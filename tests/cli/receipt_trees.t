@@ -19,12 +19,16 @@ for format in sha1 sha256; do
     printf 'w\n' >"$repo/lib/w"
     printf '#!/bin/sh\n' >"$repo/bin/run"
     chmod +x "$repo/bin/run"
+    ln -s deep/y "$repo/lib/link"
+    ln -s ../nowhere "$repo/lib/broken"
+    ln -s lib "$repo/folder"
     cp -R "$repo"/* "$pack/"
     # the weights: a pointer in the repository, the content in the pack
     head -c 50000 /dev/zero >"$pack/model.bin"
     printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 50000\n' \
         "$(sha256sum <"$pack/model.bin" | cut -c1-64)" >"$repo/model.bin"
-    (cd "$repo" && git add -A && git commit -qm "first
+    other=$(git -C "$repo" hash-object --stdin </dev/null) # as another repository's commit
+    (cd "$repo" && git add -A && git update-index --add --cacheinfo "160000,$other,sub" && git commit -qm "first
 
 a second line") || exit 1
     git -C "$repo" ls-tree -r -t -l HEAD >"$T/list"
@@ -42,12 +46,37 @@ a second line") || exit 1
     is "$(strength "$T/commit.json")" commit "$format: its strength"
     for s in listing tree commit; do
         runs 0 "$format: the pack by the $s" "$receipt" verify "$T/$s.json" "$pack"
-        grep -q "7 of 7 files are the same; the receipt is of strength '$s'" "$T/out"
+        grep -q "11 of 11 files are the same; the receipt is of strength '$s'" "$T/out"
         ok $? "$format: says so"
         printf 1 | dd of="$pack/model.bin" bs=1 seek=7 conv=notrunc 2>/dev/null
         runs 1 "$format: other weights by the $s" "$receipt" verify "$T/$s.json" "$pack"
         head -c 50000 /dev/zero >"$pack/model.bin"
     done
+    # links are what their text says, wherever they lead
+    ln -sfn deep/z "$pack/lib/link"
+    runs 1 "$format: a link that leads elsewhere" "$receipt" verify "$T/commit.json" "$pack"
+    grep -q "^differs	lib/link" "$T/out"
+    ok $? "$format: is named"
+    rm "$pack/lib/link"
+    printf deep/y >"$pack/lib/link"
+    runs 0 "$format: a file in a link's place, as storage without links has it" "$receipt" verify "$T/commit.json" "$pack"
+    ln -sfn deep/y "$pack/lib/link"
+    mkdir "$pack/sub"
+    runs 0 "$format: another repository's folder, empty" "$receipt" verify "$T/commit.json" "$pack"
+    echo x >"$pack/sub/x"
+    runs 1 "$format: and filled" "$receipt" verify "$T/commit.json" "$pack"
+    rm -r "$pack/sub"
+    grep -v "	sub\$" "$T/list" >"$T/less"
+    runs 3 "$format: another repository dropped" "$receipt" import --upstream "o/n@$rev" --listing "$T/less" --commit "$T/commit"
+    # a signed commit, whose message is in another encoding
+    {
+        sed -n '1,/^committer/p' "$T/commit"
+        printf 'gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ==\n =aaaa\n -----END PGP SIGNATURE-----\nencoding ISO-8859-1\n\ncaf\351\n'
+    } >"$T/signed"
+    signed=$(git -C "$repo" hash-object -t commit --stdin <"$T/signed")
+    runs 0 "$format: a signed commit in another encoding" "$receipt" import --upstream "o/n@$signed" --listing "$T/list" --commit "$T/signed" --out "$T/signed.json"
+    is "$(strength "$T/signed.json")" commit "$format: its strength"
+    runs 0 "$format: and the pack" "$receipt" verify "$T/signed.json" "$pack"
     # what is not so
     refused() { # refused NAME TEXT OPTION...
         name=$1

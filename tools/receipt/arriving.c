@@ -58,6 +58,7 @@ static int tensor_end(void *context, const struct tensor_info *info,
 
 int64_t arriving_size(const struct receipt_file *listed)
 {
+    /* -1 when no size is listed at all */
     return listed->sha256[0] || listed->size >= POINTER ? listed->size : -1;
 }
 

@@ -6,6 +6,7 @@
 #include "base/io.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* To a new file (an older one is never overwritten), or to stdout. */
 static int put(const struct receipt *r, const char *out, struct err *err)
@@ -80,8 +81,9 @@ int verb_import(int argc, char **argv)
         {'u', "upstream", "repo@rev", "what the listing lists", CLI_STR,
          &upstream},
         {'l', "listing", "file",
-         "Hub tree or model info JSON, or git ls-tree -r -t -l text", CLI_STR,
-         &listing},
+         "upstream's listing: Hub JSON, git ls-tree -r -t -l text, sha256sum "
+         "lines, or a download's folder of .metadata",
+         CLI_STR, &listing},
         {'t', "trees", "file", "git ls-tree -r -t -d text, and the root's id",
          CLI_STR, &trees},
         {'c', "commit", "file", "the raw commit object (git cat-file commit)",
@@ -138,8 +140,9 @@ int verb_files(int argc, char **argv)
         for (size_t i = 0; i < r.count; i++) {
             const struct receipt_file *f = &r.files[i];
 
-            printf("file\t%s\t%lld\t%s\t%s\n", f->path, (long long)f->size,
-                   f->sha256[0] ? f->sha256 : "-",
+            printf("%s\t%s\t%lld\t%s\t%s\n",
+                   strcmp(f->mode, "160000") == 0 ? "repository" : "file",
+                   f->path, (long long)f->size, f->sha256[0] ? f->sha256 : "-",
                    f->git_blob[0] ? f->git_blob : "-");
         }
     }

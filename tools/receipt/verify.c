@@ -21,6 +21,17 @@ static void print_digest(const json_t *row, const char *key, const char *side,
         printf("\t  %s %s %s\n", key, digest, text);
 }
 
+static void print_sizes(const json_t *expected, const json_t *found)
+{
+    if (json_is_integer(expected))
+        printf("\t  expected size %lld, found %lld\n",
+               (long long)json_integer_value(expected),
+               (long long)json_integer_value(found));
+    else
+        printf("\t  found size %lld, none is listed\n",
+               (long long)json_integer_value(found));
+}
+
 /* A tensor's name may hold anything: it is quoted as JSON does. */
 static void print_tensor(const json_t *tensor)
 {
@@ -57,15 +68,13 @@ static void print_table(const json_t *root)
         same += strcmp(verdict, "same") == 0;
         if (strcmp(verdict, "differs") != 0)
             continue;
-        printf("\t  expected size %lld, found %lld\n",
-               (long long)json_integer_value(
-                   json_object_get(json_object_get(row, "expected"), "size")),
-               (long long)json_integer_value(
-                   json_object_get(json_object_get(row, "found"), "size")));
+        print_sizes(json_object_get(json_object_get(row, "expected"), "size"),
+                    json_object_get(json_object_get(row, "found"), "size"));
         print_digest(row, "expected", "expected", "sha256");
         print_digest(row, "found   ", "found", "sha256");
         print_digest(row, "expected", "expected", "git_blob");
         print_digest(row, "found   ", "found", "git_blob");
+        print_digest(row, "found   ", "found", "cache_name");
         print_digest(row, "expected", "expected", "tensors_sha256");
         print_digest(row, "found   ", "found", "tensors_sha256");
         json_array_foreach(json_object_get(row, "tensors"), k, tensor)
