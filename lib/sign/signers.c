@@ -34,24 +34,29 @@ static char *skip_blanks(char *at)
     return at + strspn(at, " \t");
 }
 
-/* "*" and "?" as in a shell's pattern. */
+/* "*" and "?" as in a shell's pattern: only the last "*" ever gives way. */
 static bool matches(const char *pattern, size_t n, const char *text)
 {
-    while (n > 0 && *pattern != '*') {
-        if (!*text || (*pattern != '?' && *pattern != *text))
+    const char *again = NULL; /* where the last "*" stops, for now */
+    size_t at = 0, star = 0;
+
+    while (*text) {
+        if (at < n && pattern[at] == '*') {
+            star = ++at;
+            again = text;
+        } else if (at < n && (pattern[at] == '?' || pattern[at] == *text)) {
+            at++;
+            text++;
+        } else if (again) {
+            at = star;
+            text = ++again;
+        } else {
             return false;
-        pattern++;
-        text++;
-        n--;
+        }
     }
-    if (n == 0)
-        return !*text;
-    for (;; text++) {
-        if (matches(pattern + 1, n - 1, text))
-            return true;
-        if (!*text)
-            return false;
-    }
+    while (at < n && pattern[at] == '*')
+        at++;
+    return at == n;
 }
 
 /* A list of patterns; one that begins with '!' forbids. */
@@ -93,18 +98,18 @@ static bool parse_time(const char *text, int64_t *out)
     return false;
 }
 
-/* The value of NAME="value", unquoted in place; NULL when it is another. */
+/* The value of NAME="value", unquoted in place; NULL when it is another option,
+ * or not quoted. */
 static char *option_value(char *option, const char *name)
 {
     size_t n = strlen(name), len = strlen(option);
 
     if (strncasecmp(option, name, n) != 0 || option[n] != '=')
         return NULL;
-    if (option[n + 1] == '"' && len > n + 2 && option[len - 1] == '"') {
-        option[len - 1] = '\0';
-        return option + n + 2;
-    }
-    return option + n + 1;
+    if (len < n + 3 || option[n + 1] != '"' || option[len - 1] != '"')
+        return NULL;
+    option[len - 1] = '\0';
+    return option + n + 2;
 }
 
 /* Why a line's options do not let it apply; NULL when they do, "?" when they
@@ -209,7 +214,7 @@ char *signature_principals(const struct signature *s, const char *space,
     struct buf text = BUF_INIT;
     char *who = NULL, *save = NULL;
     const char *why = "is in no line of it";
-    size_t number = 0;
+    size_t number = 0, unread = 0; /* the first line that is none */
 
     if (io_read_file(signers_file, FILE_CAP, &text, err))
         goto out;
@@ -226,15 +231,15 @@ char *signature_principals(const struct signature *s, const char *space,
         line[strcspn(line, "\r")] = '\0';
         number++;
         who = read_line(s, line, space, when, &fault);
-        if (fault && strcmp(fault, "?") == 0) {
-            err_set(err, ERR_INPUT, "%s: line %zu cannot be read", signers_file,
-                    number);
-            goto out;
-        }
-        if (fault)
+        if (fault && strcmp(fault, "?") == 0)
+            unread = unread ? unread : number; /* it allows nobody */
+        else if (fault)
             why = fault;
     }
-    if (!who)
+    if (!who && unread)
+        err_set(err, ERR_NO, "%s: the key %s %s; line %zu cannot be read",
+                signers_file, s->fingerprint, why, unread);
+    else if (!who)
         err_set(err, ERR_NO, "%s: the key %s %s", signers_file, s->fingerprint,
                 why);
 out:
