@@ -122,7 +122,7 @@ $O/man/%: man/%.scd
 # The chain a user runs: SIZE=, PACK=, REFERENCE=, CANDIDATE=, ROOT= ... go on
 # to pipelines/qualify, which tells them all (--help).
 CHAIN := SIZE ROOT PACK RECEIPT REFERENCE CASES PROTOCOL GATES CANDIDATE \
-         CANDIDATE_EXE PRECISION FILES ADJUDICATE KEEP_REFERENCE THREADS RUN
+         CANDIDATE_EXE PRECISION FILES ADJUDICATE KEEP_REFERENCE THREADS RUN RESUME
 # SIZE=smollm2 makes its own pack and reference first (with pip).
 qualify: build
 ifeq ($(SIZE),smollm2)

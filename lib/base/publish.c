@@ -154,3 +154,20 @@ void publish_abort(struct publish *p)
         io_remove_tree(p->part, &ignored);
     release(p);
 }
+
+int publish_adopt(const char *from, const char *to, struct err *err)
+{
+    char *dir = path_dir(to);
+    int ret = -1;
+
+    if (io_make_dirs(dir, err))
+        goto out;
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE)) {
+        err_sys(err, "%s", to);
+        goto out;
+    }
+    ret = sync_dir_of(to, err) || sync_dir_of(from, err) ? -1 : 0;
+out:
+    free(dir);
+    return ret;
+}

@@ -30,4 +30,8 @@ int publish_begin(struct publish *p, const char *path, struct err *err);
 int publish_commit(struct publish *p, struct err *err);
 void publish_abort(
     struct publish *p); /* removes the part folder; NULL is fine */
+
+/* A folder that is whole already gets another name on the same storage; a name
+ * that is there is ERR_EXISTS.  Missing parents are made. */
+int publish_adopt(const char *from, const char *to, struct err *err);
 #endif

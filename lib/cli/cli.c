@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,6 +199,17 @@ void cli_usage(const struct cli_command *command, void *stream)
     fprintf(f, "  %-*s %s\n", OPTION_COLUMN, "-h, --help", "this text");
     fprintf(f, "  %-*s %s\n", OPTION_COLUMN, "    --version",
             "name and version");
+}
+
+void cli_note(const struct cli_command *command, const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    fprintf(stderr, "%s: ", command->program);
+    vfprintf(stderr, format, ap);
+    fputc('\n', stderr);
+    va_end(ap);
 }
 
 int cli_flush(struct err *err)

@@ -54,6 +54,10 @@ int cli_parse(const struct cli_command *command, int argc, char **argv,
 /* Prints the usage text, made from the table. */
 void cli_usage(const struct cli_command *command, void *stream);
 
+/* One line on stderr, "program: text", about something that is no error. */
+void cli_note(const struct cli_command *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /*
  * Writes out what was printed.  A program that also publishes files calls this
  * first, so that a full disk under stdout leaves nothing behind.

@@ -45,6 +45,7 @@ struct stage_options {
     struct cli_list roles; /* NAME=PATH; the tool frees roles.items */
     struct cli_list after; /* stage.json files; the tool frees after.items */
     const char *frozen;    /* folder of protocol.json, cases.json, gates.json */
+    const char *reuse; /* an earlier result of the stage, to be taken over */
 };
 
 /* clang-format off */
@@ -55,6 +56,11 @@ struct stage_options {
      CLI_LIST, &(o).after},                                                   \
     {0, "frozen", "dir", "the run's frozen protocol, cases and gates",        \
      CLI_STR, &(o).frozen}
+
+/* For a stage that can take over its own earlier result. */
+#define STAGE_REUSE(o)                                                        \
+    {0, "reuse", "dir", "take this earlier result if its record still holds", \
+     CLI_STR, &(o).reuse}
 /* clang-format on */
 
 /*
@@ -92,6 +98,15 @@ void stage_set(struct stage *s, const char *key, json_t *value);
 
 /* Writes dir/stage.json. */
 int stage_write(struct stage *s, const char *dir, struct err *err);
+
+/*
+ * Does an earlier result of this stage still hold: is dir/stage.json, byte for
+ * byte, what stage_write() would write now over the files in `dir`?  The same
+ * program, libraries, arguments, frozen files, inputs (with them the records
+ * before) and outputs, and nothing else in the folder.  `s` has its inputs and
+ * keys, and no outputs.  0, or -1 with the first thing that differs.
+ */
+int stage_holds(const struct stage *s, const char *dir, struct err *why);
 
 /* The path as the record would write it; freed by the caller. */
 char *stage_name(const struct stage *s, const char *path);

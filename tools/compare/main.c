@@ -52,6 +52,7 @@ static const struct cli_opt options[] = {
      &opt.out},
     {0, "junit", "file", "write JUnit XML there", CLI_STR, &opt.junit},
     STAGE_OPTIONS(opt.stage),
+    STAGE_REUSE(opt.stage),
     {0},
 };
 
@@ -66,6 +67,8 @@ static const struct cli_command command = {
 /* What asks for a judgement has no meaning without gates. */
 static int check_options(struct err *err)
 {
+    if (opt.stage.reuse && !opt.out)
+        return err_set(err, ERR_USAGE, "--reuse goes with --out");
     if (opt.text || opt.model || opt.revision)
         return err_set(err, ERR_USAGE,
                        "--text, --model and --revision go with --parity");
@@ -180,9 +183,10 @@ static int record_output(const char *name, void *context, struct err *err)
     return stage_output(o->stage, o->dir, name, err);
 }
 
-static int write_evidence(const struct compare_request *request,
-                          const json_t *document, int argc, char **argv,
-                          const char *dir, struct err *err)
+/* The stage's record, all but its outputs. */
+static struct stage *record_of(const struct compare_request *request,
+                               const json_t *document, int argc, char **argv,
+                               struct err *err)
 {
     const struct {
         const char *role, *path;
@@ -190,26 +194,36 @@ static int write_evidence(const struct compare_request *request,
                  {"PROTOCOL", request->protocol},
                  {"CASES", request->cases}};
     struct stage *s = stage_new(command.program, argc, argv, &opt.stage, err);
-    struct outputs out = {s, dir};
-    int ret = -1;
 
     if (!s)
-        return -1;
+        return NULL;
     stage_role(s, "OUT", opt.out);
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         stage_role(s, files[i].role, files[i].path);
     if (record_captures(s, &request->reference, err) ||
         record_captures(s, &request->candidate, err) ||
         record_captures(s, &request->adjudicator, err))
-        goto out;
+        goto fail;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (files[i].path && stage_input(s, files[i].path, err))
-            goto out;
-    if (report_write(document, dir, record_output, &out, err))
-        goto out;
+            goto fail;
     stage_set(s, "verdict", json_incref(json_object_get(document, "verdict")));
-    ret = stage_write(s, dir, err);
-out:
+    return s;
+fail:
+    stage_free(s);
+    return NULL;
+}
+
+static int write_evidence(const struct compare_request *request,
+                          const json_t *document, int argc, char **argv,
+                          const char *dir, struct err *err)
+{
+    struct stage *s = record_of(request, document, argc, argv, err);
+    struct outputs out = {s, dir};
+    int ret = s && report_write(document, dir, record_output, &out, err) == 0
+                  ? stage_write(s, dir, err)
+                  : -1;
+
     stage_free(s);
     return ret;
 }
@@ -238,6 +252,43 @@ static void print(const json_t *document,
     buf_release(&text);
 }
 
+/* 1: the earlier verdict is the output now; 0: it has to be made. */
+static int reuse(const struct compare_request *request, int argc, char **argv,
+                 struct err *err)
+{
+    const char *from = opt.stage.reuse;
+    char *path = path_join(from, "summary.json");
+    struct err why = ERR_INIT;
+    json_t *document = json_read_file(path, &why);
+    struct stage *s = NULL;
+    int ret = -1;
+
+    if (io_exists(opt.out)) {
+        err_set(err, ERR_EXISTS, "%s: is there already", opt.out);
+        goto out;
+    }
+    if (document)
+        s = record_of(request, document, argc, argv, &why);
+    if (!s || stage_holds(s, from, &why)) {
+        cli_note(&command, "%s: not used again: %s", from, why.text);
+        ret = 0;
+        goto out;
+    }
+    print(document, report_text);
+    if (cli_flush(err) || (opt.junit && write_junit(document, err)) ||
+        publish_adopt(from, opt.out, err))
+        goto out;
+    cli_note(&command, "%s: used again, its record holds", from);
+    if (!compare_passed(document))
+        err->code = ERR_NO;
+    ret = 1;
+out:
+    stage_free(s);
+    json_decref(document);
+    free(path);
+    return ret;
+}
+
 static int compare(const struct compare_request *request, int argc, char **argv,
                    struct err *err)
 {
@@ -247,6 +298,12 @@ static int compare(const struct compare_request *request, int argc, char **argv,
 
     if (opt.junit && io_exists(opt.junit))
         return err_set(err, ERR_EXISTS, "%s: is there already", opt.junit);
+    if (opt.stage.reuse) {
+        ret = reuse(request, argc, argv, err);
+        if (ret)
+            return ret < 0 ? -1 : 0;
+        ret = -1;
+    }
     if (opt.out && publish_begin(&p, opt.out, err))
         return -1;
     document = compare_run(request, err);
@@ -354,7 +411,7 @@ static int judge_parity(const struct cli_list *rest, struct err *err)
     int ret = -1;
 
     if (opt.stages || opt.out || opt.junit || opt.cases || opt.only ||
-        opt.protocol || opt.files || opt.candidate_files ||
+        opt.protocol || opt.files || opt.candidate_files || opt.stage.reuse ||
         opt.reference.count || opt.candidate.count || opt.adjudicator.count)
         return err_set(err, ERR_USAGE,
                        "--parity takes no captures, cases or output folder");

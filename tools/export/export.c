@@ -37,6 +37,7 @@ static const struct cli_opt options[] = {
      &opt.is_ledger},
     {'j', "json", NULL, "print JSON", CLI_FLAG, &opt.is_json},
     STAGE_OPTIONS(opt.stage),
+    STAGE_REUSE(opt.stage),
     {0},
 };
 
@@ -97,6 +98,8 @@ static int check(enum mode mode, struct err *err)
         return err_set(err, ERR_USAGE, "%s takes no --cases", modes[mode].name);
     if (opt.one_case && mode != CASES)
         return err_set(err, ERR_USAGE, "--case goes with --out");
+    if (opt.stage.reuse && mode != CASES)
+        return err_set(err, ERR_USAGE, "--reuse goes with --out");
     if ((mode == TEMPLATE) != (opt.context != NULL))
         return err_set(err, ERR_USAGE, "--template and --context go together");
     if (opt.is_decode && mode != LINES)
@@ -131,7 +134,7 @@ static int run(int argc, char **argv, struct err *err)
         return -1;
     switch (mode) {
     case CASES:
-        ret = export_cases(argc, argv, &opt, &protocol, err);
+        ret = export_cases(argc, argv, &command, &opt, &protocol, err);
         break;
     case TEXT:
         ret = export_text(&opt, &protocol, err);

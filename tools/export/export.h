@@ -43,7 +43,9 @@ int export_ledger(const struct export_options *opt,
                   const struct protocol *protocol, struct err *err);
 
 /* --cases with --out: prompt.txt, inputs.safetensors and stage.json of one case
- * in opt->out, or of every case in a folder of its name below it. */
-int export_cases(int argc, char **argv, const struct export_options *opt,
+ * in opt->out, or of every case in a folder of its name below it.  With --reuse
+ * an earlier result whose record still holds becomes opt->out. */
+int export_cases(int argc, char **argv, const struct cli_command *command,
+                 const struct export_options *opt,
                  const struct protocol *protocol, struct err *err);
 #endif

@@ -27,6 +27,7 @@ static const char vision_family[] = "prism_hadamard_qwen35";
 
 /* Everything that the cases of one run share. */
 struct job {
+    const struct cli_command *command;
     const struct export_options *opt;
     const struct protocol *protocol;
     struct case_list list;
@@ -408,12 +409,25 @@ static void describe(struct stage *stage, const struct job *job,
     stage_set(stage, "ledger", ledger_json(job->ledger));
 }
 
+/* The record of a case, all but its outputs. */
+static struct stage *record_of(const struct job *job, const struct test_case *c,
+                               const struct inputs *in)
+{
+    struct stage *stage = stage_copy(job->stage);
+
+    for (size_t i = 0; i < c->image_count; i++)
+        stage_input_known(stage, c->images[i].path, c->images[i].sha256,
+                          in->sizes[i]);
+    describe(stage, job, c, in);
+    return stage;
+}
+
 /* One case into the folder `dir`, which exists. */
 static int export_one(const struct job *job, const struct test_case *c,
                       const char *dir, struct err *err)
 {
     struct inputs in;
-    struct stage *stage = stage_copy(job->stage);
+    struct stage *stage = NULL;
     char *prompt = path_join(dir, "prompt.txt");
     char *tensors = path_join(dir, "inputs.safetensors");
     int ret = -1;
@@ -423,15 +437,12 @@ static int export_one(const struct job *job, const struct test_case *c,
         err_in(err, "case '%s'", c->name);
         goto out;
     }
+    stage = record_of(job, c, &in);
     if (io_write_file(prompt, in.prompt.data, in.prompt.len, err) ||
         write_tensors(job, &in, tensors, err) ||
         stage_output(stage, dir, "prompt.txt", err) ||
         stage_output(stage, dir, "inputs.safetensors", err))
         goto out;
-    for (size_t i = 0; i < c->image_count; i++)
-        stage_input_known(stage, c->images[i].path, c->images[i].sha256,
-                          in.sizes[i]);
-    describe(stage, job, c, &in);
     ret = stage_write(stage, dir, err);
 out:
     inputs_release(&in);
@@ -460,10 +471,18 @@ static int begin_record(struct job *job, int argc, char **argv, struct err *err)
     return prompt_record_files(job->stage, opt->pack, err);
 }
 
+/* The folder of a case below `dir`, or `dir` itself for the only one. */
+static char *case_dir(const char *dir, const struct test_case *one,
+                      const struct test_case *c)
+{
+    return one ? xstrdup(dir) : path_join(dir, c->name);
+}
+
 /* Makes every case's inputs and drops them: a refusal comes before anything is
- * written, missing parents of the output included. */
+ * written, missing parents of the output included.  With --reuse: does the
+ * earlier result of every case hold (why, if not)? */
 static int check_all(const struct job *job, const struct test_case *one,
-                     struct err *err)
+                     struct err *why, struct err *err)
 {
     size_t count = one ? 1 : job->list.count;
     int ret = 0;
@@ -476,15 +495,41 @@ static int check_all(const struct job *job, const struct test_case *one,
         ret = make_inputs(job, c, &in, err);
         if (ret)
             err_in(err, "case '%s'", c->name);
+        if (ret == 0 && job->opt->stage.reuse && why->code == ERR_NONE) {
+            struct stage *stage = record_of(job, c, &in);
+            char *dir = case_dir(job->opt->stage.reuse, one, c);
+
+            stage_holds(stage, dir, why);
+            free(dir);
+            stage_free(stage);
+        }
         inputs_release(&in);
     }
     return ret;
+}
+
+/* 1: the earlier result is the output now; 0: it has to be made. */
+static int reuse(const struct job *job, const struct err *why, struct err *err)
+{
+    const char *from = job->opt->stage.reuse;
+
+    if (!from)
+        return 0;
+    if (why->code) {
+        cli_note(job->command, "%s: not used again: %s", from, why->text);
+        return 0;
+    }
+    if (publish_adopt(from, job->opt->out, err))
+        return -1;
+    cli_note(job->command, "%s: used again, its record holds", from);
+    return 1;
 }
 
 static int export_all(const struct job *job, struct err *err)
 {
     struct publish p = PUBLISH_INIT;
     const struct test_case *one = NULL;
+    struct err why = ERR_INIT;
     int ret = 0;
 
     if (job->opt->one_case) {
@@ -494,15 +539,18 @@ static int export_all(const struct job *job, struct err *err)
     }
     if (io_exists(job->opt->out))
         return err_set(err, ERR_EXISTS, "%s: is there already", job->opt->out);
-    if (check_all(job, one, err) || publish_begin(&p, job->opt->out, err))
+    if (check_all(job, one, &why, err))
         return -1;
-    if (one)
-        ret = export_one(job, one, p.part, err);
-    for (size_t i = 0; !one && i < job->list.count && ret == 0; i++) {
-        char *dir = path_join(p.part, job->list.cases[i].name);
+    ret = reuse(job, &why, err);
+    if (ret)
+        return ret < 0 ? -1 : 0;
+    if (publish_begin(&p, job->opt->out, err))
+        return -1;
+    for (size_t i = 0; i < (one ? 1 : job->list.count) && ret == 0; i++) {
+        const struct test_case *c = one ? one : &job->list.cases[i];
+        char *dir = case_dir(p.part, one, c);
 
-        ret = io_make_dirs(dir, err) ||
-              export_one(job, &job->list.cases[i], dir, err);
+        ret = io_make_dirs(dir, err) || export_one(job, c, dir, err);
         free(dir);
     }
     if (ret) {
@@ -512,10 +560,11 @@ static int export_all(const struct job *job, struct err *err)
     return publish_commit(&p, err);
 }
 
-int export_cases(int argc, char **argv, const struct export_options *opt,
+int export_cases(int argc, char **argv, const struct cli_command *command,
+                 const struct export_options *opt,
                  const struct protocol *protocol, struct err *err)
 {
-    struct job job = {.opt = opt, .protocol = protocol};
+    struct job job = {.command = command, .opt = opt, .protocol = protocol};
     int ret = -1;
 
     if (case_list_read(opt->cases, &job.list, err))

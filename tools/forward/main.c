@@ -68,6 +68,7 @@ static const struct cli_opt options[] = {
     {'o', "out", "dir", "where the results go; must not exist", CLI_STR,
      &opt.out},
     STAGE_OPTIONS(opt.stage),
+    STAGE_REUSE(opt.stage),
     {0},
 };
 
@@ -90,6 +91,9 @@ static int check_options(struct err *err)
         return err_set(err, ERR_USAGE,
                        "--parity goes with none of --inputs, --prefix, "
                        "--files, --local and --generate");
+    if (opt.stage.reuse && (opt.parity || opt.generate > 0))
+        return err_set(err, ERR_USAGE,
+                       "--reuse goes with neither --parity nor --generate");
     if (opt.attention && strcmp(opt.attention, "flash") != 0 &&
         strcmp(opt.attention, "flash-exact") != 0)
         return err_set(err, ERR_USAGE,
@@ -348,21 +352,30 @@ static int add_captures(struct stage *s, const struct capture_set *set,
     return set ? capture_set_files(set, name, add_file, s, err) : 0;
 }
 
+/* What the record of a case adds to the common one: all but its outputs. */
+static struct stage *case_record(const struct run *r,
+                                 const struct stage *common, size_t i,
+                                 struct err *err)
+{
+    struct stage *s = stage_copy(common);
+    const char *name = r->job.sequences[i].name, *from = r->job.inputs_dirs[i];
+
+    if ((io_is_dir(from) ? stage_input_dir(s, from, err)
+                         : stage_input(s, from, err)) == 0 &&
+        add_captures(s, r->job.prefix, name, err) == 0 &&
+        add_captures(s, r->local, name, err) == 0)
+        return s;
+    stage_free(s);
+    return NULL;
+}
+
 static int record_case(const struct run *r, const struct stage *common,
                        size_t i, struct err *err)
 {
-    struct stage *s = stage_copy(common);
+    struct stage *s = case_record(r, common, i, err);
     char *dir = case_dir(r, i);
-    const char *name = r->job.sequences[i].name, *from = r->job.inputs_dirs[i];
-    int ret = io_is_dir(from) ? stage_input_dir(s, from, err)
-                              : stage_input(s, from, err);
+    int ret = s ? stage_output(s, dir, "outputs.safetensors", err) : -1;
 
-    if (ret == 0)
-        ret = add_captures(s, r->job.prefix, name, err);
-    if (ret == 0)
-        ret = add_captures(s, r->local, name, err);
-    if (ret == 0)
-        ret = stage_output(s, dir, "outputs.safetensors", err);
     if (ret == 0 && opt.trace)
         ret = stage_output(s, dir, "trace.safetensors", err);
     if (ret == 0)
@@ -382,26 +395,38 @@ static int record_states(const struct run *r, struct stage *s, struct err *err)
                : 0;
 }
 
-static int record(const struct run *r, int argc, char **argv, struct err *err)
+/* What the records of all cases have in common. */
+static struct stage *common_record(const struct run *r, int argc, char **argv,
+                                   struct err *err)
 {
     struct stage *s = stage_new("assay-forward", argc, argv, &opt.stage, err);
-    int ret = -1;
 
     if (!s)
-        return -1;
+        return NULL;
     stage_role(s, "PACK", opt.pack);
     stage_role(s, "INPUTS", opt.inputs);
     stage_role(s, "PREFIX", opt.prefix);
     stage_role(s, "LOCAL", opt.local);
     stage_role(s, "PARITY", r->parity_dir);
     stage_role(s, "OUT", opt.out);
-    if (add_pack(s, err) || (opt.protocol && stage_input(s, opt.protocol, err)))
-        goto out;
+    if (add_pack(s, err) ||
+        (opt.protocol && stage_input(s, opt.protocol, err))) {
+        stage_free(s);
+        return NULL;
+    }
     stage_set(s, "precision",
               json_string(precision_name(r->forward.precision)));
     stage_set(s, "orders", orders(&r->forward));
     stage_set(s, "ledger", model_keys(r->model));
-    if (opt.parity && record_states(r, s, err))
+    return s;
+}
+
+static int record(const struct run *r, int argc, char **argv, struct err *err)
+{
+    struct stage *s = common_record(r, argc, argv, err);
+    int ret = -1;
+
+    if (!s || (opt.parity && record_states(r, s, err)))
         goto out;
     for (size_t i = 0; i < r->job.count; i++)
         if (record_case(r, s, i, err))
@@ -410,6 +435,74 @@ static int record(const struct run *r, int argc, char **argv, struct err *err)
 out:
     stage_free(s);
     return ret;
+}
+
+/* ---- an earlier result ---- */
+
+/* Nothing but a folder for each case. */
+static int check_folders(const struct run *r, struct err *why)
+{
+    struct io_list list;
+
+    if (r->job.is_single)
+        return 0;
+    if (io_list(opt.stage.reuse, &list, why))
+        return -1;
+    if (list.count != r->job.count)
+        err_set(why, ERR_INPUT, "it holds %zu cases, not %zu", list.count,
+                r->job.count);
+    io_list_release(&list);
+    return why->code ? -1 : 0;
+}
+
+static int check_records(const struct run *r, const struct stage *common,
+                         struct err *why)
+{
+    if (check_folders(r, why))
+        return -1;
+    for (size_t i = 0; i < r->job.count; i++) {
+        const char *name = r->job.sequences[i].name;
+        struct stage *s = case_record(r, common, i, why);
+        char *dir = r->job.is_single ? xstrdup(opt.stage.reuse)
+                                     : path_join(opt.stage.reuse, name);
+        int ret = s ? stage_holds(s, dir, why) : -1;
+
+        free(dir);
+        stage_free(s);
+        if (ret)
+            return r->job.is_single ? -1 : err_in(why, "case '%s'", name);
+    }
+    return 0;
+}
+
+/* 1: the earlier result is the output now; 0: it has to be computed. */
+static int reuse(struct run *r, int argc, char **argv, struct err *err)
+{
+    struct err why = ERR_INIT;
+    struct stage *common;
+    int ret;
+
+    if (!opt.stage.reuse)
+        return 0;
+    if (io_exists(opt.out))
+        return err_set(err, ERR_EXISTS, "%s: is there already", opt.out);
+    common = common_record(r, argc, argv, err);
+    if (!common || open_local(r, err)) {
+        stage_free(common);
+        return -1;
+    }
+    ret = check_records(r, common, &why);
+    stage_free(common);
+    capture_set_close(r->local);
+    r->local = NULL;
+    if (ret) {
+        cli_note(&command, "%s: not used again: %s", opt.stage.reuse, why.text);
+        return 0;
+    }
+    if (publish_adopt(opt.stage.reuse, opt.out, err))
+        return -1;
+    cli_note(&command, "%s: used again, its record holds", opt.stage.reuse);
+    return 1;
 }
 
 /* ---- all of it ---- */
@@ -436,8 +529,12 @@ static int run_all(struct run *r, int argc, char **argv, struct err *err)
     if (!r->model)
         return -1;
     if (choose_sums(p, r->model, &r->forward.sums, err) ||
-        (opt.inputs && job_read(&r->job, &jo, r->model, err)) ||
-        publish_begin(&r->out, opt.out, err))
+        (opt.inputs && job_read(&r->job, &jo, r->model, err)))
+        return -1;
+    int reused = reuse(r, argc, argv, err);
+    if (reused)
+        return reused < 0 ? -1 : 0;
+    if (publish_begin(&r->out, opt.out, err))
         return -1;
     if (opt.parity         ? states(r, err)
         : opt.generate > 0 ? generated(r, err)
