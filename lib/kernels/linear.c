@@ -11,7 +11,7 @@ enum { LANES = 16, PART = 384, ROW_COLUMNS = 24 };
 
 /* ---- parts ---- */
 
-static int64_t part_length(int64_t left)
+int64_t linear_part(int64_t left)
 {
     if (left > 2 * PART)
         return PART;
@@ -37,7 +37,7 @@ static void in_parts(float *y, const float *x, const struct dense_weight *w,
     float *sum = xmalloc((size_t)(rows * w->out) * sizeof(*sum));
 
     for (int64_t at = 0, n; at < w->in; at += n) {
-        n = part_length(w->in - at);
+        n = linear_part(w->in - at);
         struct dense_weight part = {w->dtype, w->out, n, part_w};
 
         take_columns(part_w, w->data, size, w->out, w->in, at, n);

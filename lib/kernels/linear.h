@@ -28,4 +28,7 @@
  */
 void linear_torch(float *y, const float *x, const struct dense_weight *w,
                   int64_t rows);
+
+/* The columns of the next part when so many are left. */
+int64_t linear_part(int64_t left);
 #endif

@@ -4,6 +4,7 @@
 #include "base/bug.h"
 #include "kernels/flash.h"
 #include "kernels/kernels_internal.h"
+#include "kernels/linear.h"
 #include "kernels/softmax.h"
 #include "kernels/threads.h"
 
@@ -27,11 +28,10 @@ static void check(const struct sdpa *how, int64_t rows, int64_t keys)
 void sdpa(float *y, const float *q, const float *k, const float *v,
           const struct sdpa *how, int64_t rows, int64_t keys)
 {
+    bool is_vec = how->kind == SDPA_MATH_VEC;
     struct sdpa_job job = {
-        y,    q,
-        k,    v,
-        how,  rows,
-        keys, how->kind == SDPA_MATH_VEC ? softmax_vec_row : softmax_row};
+        y,     q, k, v, how, rows, keys, is_vec ? softmax_vec_row : softmax_row,
+        is_vec};
 
     check(how, rows, keys);
     if (how->kind == SDPA_MATH || how->kind == SDPA_MATH_VEC)
@@ -43,7 +43,8 @@ void sdpa(float *y, const float *q, const float *k, const float *v,
 void sdpa_f64(double *y, const double *q, const double *k, const double *v,
               const struct sdpa *how, int64_t rows, int64_t keys)
 {
-    struct sdpa_job_f64 job = {y, q, k, v, how, rows, keys, softmax_row_f64};
+    struct sdpa_job_f64 job = {y,    q, k, v, how, rows, keys, softmax_row_f64,
+                               false};
 
     check(how, rows, keys);
     BUG_ON(how->kind != SDPA_MATH);

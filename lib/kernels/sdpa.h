@@ -12,8 +12,10 @@
  *     s = (q sqrt(scale)) . (k sqrt(scale)); p = softmax(s) (softmax.h);
  *     y = sum of p v.  Sums are chain128 over the keys a row sees, from the
  *     first of them.
- * SDPA_MATH_VEC takes its exponential from the vectorised softmax
- *     (softmax_vec_row), as on a processor with AVX2 or AVX-512.
+ * SDPA_MATH_VEC in f32 as on a processor with AVX-512 and MKL: the softmax
+ *     is the vectorised one (softmax_vec_row) over all keys, those that a row
+ *     does not see at -infinity; sums are linear.h's parts of columns or of all
+ *     keys; scores of fewer than 16 rows, 24 times wider, linear.h's lanes.
  * SDPA_FLASH and SDPA_FLASH_EXACT, the fused kernel on bf16 operands
  * (minimax-m2.md 9): keys in blocks of 512 from key 0, running maximum m (from
  *     -infinity), sum l and accumulator O; a block gives

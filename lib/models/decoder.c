@@ -287,9 +287,10 @@ static int embed(struct decoder_pass *p, const struct act *x, struct err *err)
 
         for (int64_t r = 0; r < s->rows; r++) {
             struct act row = act_rows(&of, r, 1);
+            int64_t id = d->hooks->embedded ? d->hooks->embedded(d, s->ids[r])
+                                            : s->ids[r];
 
-            if (checkpoint_row(d->weights, EMBED, s->ids[r], d->hidden, &row,
-                               err))
+            if (checkpoint_row(d->weights, EMBED, id, d->hidden, &row, err))
                 return -1;
         }
         if (tap(p, i, "trace.input_embeds", 0, &of, err))

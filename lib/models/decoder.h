@@ -61,6 +61,8 @@ struct decoder_hooks {
     /* Has the layer experts?  NULL: every one, when there are any. */
     bool (*is_sparse)(const struct decoder *d, int64_t layer);
 
+    /* The token whose embedding stands for `id`; NULL: itself. */
+    int64_t (*embedded)(const struct decoder *d, int64_t id);
     /* Numbers that a pass needs beyond a plain layer's without its attention,
      * for `rows` rows in all, `longest` of them in one sequence. */
     size_t (*values)(const struct decoder *d, int64_t rows, int64_t longest);

@@ -18,7 +18,8 @@ struct kimi {
     struct decoder decoder;
     struct mla mla;
     struct rotary rotary;
-    int64_t dense_layers; /* the first ones */
+    int64_t dense_layers;       /* the first ones */
+    int64_t image_id, video_id; /* places of images; -1: none */
 };
 
 struct layer {
@@ -111,16 +112,14 @@ static int read_text(struct kimi *m, const struct section *s, struct err *err)
 
 static int read_config(struct decoder *d, struct err *err)
 {
-    /* of images, which no position here holds */
+    /* of images, which have no features here */
     static const char *const unused[] = {"ignore_index",
-                                         "image_token_id",
                                          "media_placeholder_token_id",
                                          "projection_hidden_size",
                                          "projection_layer_norm_eps",
                                          "quantization_config",
                                          "use_unified_vision_chunk",
                                          "video_placeholder",
-                                         "video_token_id",
                                          "vision_config",
                                          "vision_end_token_id",
                                          "vision_start_token_id",
@@ -128,6 +127,7 @@ static int read_config(struct decoder *d, struct err *err)
     const struct section *root = config_root(d->config), *text;
     struct kimi *m = (struct kimi *)d;
 
+    m->image_id = m->video_id = -1;
     if (d->model.family != &kimi_k25_family)
         return read_text(m, root, err) ? -1 : config_finish(d->config, err);
     if (config_section(root, "text_config", &text, err))
@@ -135,6 +135,8 @@ static int read_config(struct decoder *d, struct err *err)
     if (!text)
         return config_refuse(root, "text_config", err, "is missing");
     if (read_text(m, text, err) ||
+        config_amount(root, "image_token_id", 163605, &m->image_id, err) ||
+        config_amount(root, "video_token_id", 163840, &m->video_id, err) ||
         config_flag(root, "tie_word_embeddings", d->is_tied, &d->is_tied, err))
         return -1;
     config_ignore_common(root);
@@ -194,6 +196,15 @@ static struct act attention(struct decoder_pass *p,
                   mla_sdpa(a, p->options->is_flash_exact));
 }
 
+/* Transformers embeds places of images as token 0 before their features come
+ * there, and leaves them so when none do. */
+static int64_t embedded(const struct decoder *d, int64_t id)
+{
+    const struct kimi *m = kimi_of(d);
+
+    return id == m->image_id || id == m->video_id ? 0 : id;
+}
+
 static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
 {
     (void)rows;
@@ -208,6 +219,7 @@ static const struct decoder_hooks hooks = {
     .read = read_config,
     .layer_part = layer_part,
     .is_sparse = is_sparse,
+    .embedded = embedded,
     .values = values,
     .attention = attention,
 };

@@ -102,6 +102,12 @@ def main(path):
         for part, t in zip("qkvy", (q, k, v, y)):
             out[f"{name}.{part}"] = t[0].transpose(0, 1).contiguous()
     products(out)
+    q, k, v = (torch.randn(1, 1, 150, n).to(torch.bfloat16) for n in (24, 24, 8))
+    y = torch.nn.functional.scaled_dot_product_attention(
+        q.float(), k.float(), v.float(), is_causal=True
+    )
+    for part, t in zip("qkvy", (q, k, v, y)):
+        out[f"math32.{part}"] = t[0].transpose(0, 1).contiguous()
     torch.manual_seed(3)
     for i, shape in enumerate(CALLS):
         x, w = cancelling(*shape)
