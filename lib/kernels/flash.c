@@ -6,7 +6,6 @@
 #include "kernels/blocks32.h"
 #include "kernels/elementary.h"
 #include "kernels/kernels_internal.h"
-#include "kernels/norm.h"
 #include "kernels/round.h"
 #include "kernels/threads.h"
 
@@ -84,6 +83,19 @@ static void load_keys(struct tile *t, int64_t first, int64_t n)
     }
 }
 
+/* Whole sixteens, in two alternating lines of 16 lanes: 32 lanes. */
+static float alternating_sum(const float *s, int64_t n)
+{
+    float lane[2 * LANES] = {0};
+
+    for (int64_t j = 0; j < n; j++)
+        lane[j % (2 * LANES)] += s[j];
+    for (int64_t half = LANES; half > 0; half /= 2)
+        for (int64_t i = 0; i < half; i++)
+            lane[i] += lane[i + half];
+    return lane[0];
+}
+
 /* Scores of one row to probabilities, rounded; the row's max, sum and keep. */
 static void weigh_row(struct tile *t, int64_t row, int64_t first, int64_t n)
 {
@@ -105,7 +117,7 @@ static void weigh_row(struct tile *t, int64_t row, int64_t first, int64_t n)
     for (int64_t j = 0; j < n; j++)
         s[j] = how->kind == SDPA_FLASH && j < whole ? flash_exp(s[j] - max)
                                                     : elem_exp_f32(s[j] - max);
-    sum = lanes16_sum(s, whole);
+    sum = alternating_sum(s, whole);
     for (int64_t j = whole; j < n; j++)
         sum += s[j];
     t->keep[row] = elem_exp_f32(t->max[row] - max);
@@ -115,13 +127,14 @@ static void weigh_row(struct tile *t, int64_t row, int64_t first, int64_t n)
         s[j] = round_to(DTYPE_BF16, s[j]);
 }
 
-/* Columns of a product's block: with as many keys as make the kernel pack them,
- * the largest even part of them, at most 32; else 32. */
+/* Columns of a product's block: with so many queries and keys that the kernel
+ * packs them, the largest even part of them, at most 32; else 32. */
 static int64_t block_of(const struct job *job, int64_t columns)
 {
+    const bool is_packed = job->rows >= PACKED && job->keys >= PACKED;
     int64_t even = columns + columns % 2, block = BLOCK;
 
-    while (job->keys >= PACKED && even % block)
+    while (is_packed && even % block)
         block -= 2;
     return block;
 }

@@ -5,12 +5,12 @@
 #include "kernels/blocks32.h"
 #include "kernels/kernels_internal.h"
 #include "kernels/threads.h"
+#include "kernels/torch_blocking.h"
 
 #include <float.h>
 #include <math.h>
 
 enum { LANES = 8, ACCUMULATORS = 8, SMALL = 4096, SHORT = 64 };
-enum { WIDE = 96, LONG = 128, BLOCK = 32, FEW = 36 };
 
 static float flush(float x)
 {
@@ -87,19 +87,13 @@ static void one_by_one(float *y, const float *x, const struct dense_weight *w,
     }
 }
 
-/* Columns of a chunk: of as few equal ones as fit, in whole blocks. */
-static int64_t chunk_of(int64_t rows, int64_t out, int64_t in)
+static void blocked(float *y, const float *x, const struct dense_weight *w,
+                    const float *bias, int64_t rows, struct torch_blocking b)
 {
-    const int64_t most = rows <= FEW ? 16 : 15; /* blocks */
-    int64_t blocks = (in + BLOCK - 1) / BLOCK, n = 1;
-
-    if (rows <= BLOCK || rows >= out)
-        return in;
-    while (blocks > most) {
-        n++;
-        blocks = ((in + n - 1) / n + BLOCK - 1) / BLOCK;
-    }
-    return n == 1 ? in : blocks * BLOCK;
+    if (b.is_even)
+        even32_matmul(y, x, w, bias, rows, b.chunk);
+    else
+        blocks32_matmul(y, x, w, bias, rows, b.chunk < w->in ? b.chunk : 0);
 }
 
 void torch_dense(float *y, const float *x, const struct dense_weight *w,
@@ -115,10 +109,9 @@ void torch_dense(float *y, const float *x, const struct dense_weight *w,
         one_by_one(y, x, w, bias, rows, dot);
     else if (is_vector && w->in < SHORT)
         one_by_one(y, x, w, bias, rows, pairs);
-    else if (is_vector ||
-             (call_rows >= call_out && call_out >= WIDE && w->in >= LONG))
+    else if (is_vector)
         blocks32_matmul(y, x, w, bias, rows, 0);
     else
-        even32_matmul(y, x, w, bias, rows,
-                      chunk_of(call_rows, call_out, w->in));
+        blocked(y, x, w, bias, rows,
+                torch_blocking(call_rows, call_out, w->in));
 }

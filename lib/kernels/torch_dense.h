@@ -20,17 +20,12 @@
  *     else call_rows or call_out 1
  *         in < 64                      pairs: one chain, i = 1, 0, 3, 2 ...
  *         else                         blocks32
- *     else call_rows >= call_out >= 96 and in >= 128
- *                                      blocks32
- *     else call_rows > 32 and < call_out
- *                                      even32 with as few equal chunks as have
- *         at most 480 columns each (512 up to 36 rows), in whole blocks
- *     else                             even32
+ *     else    blocks32 or even32, in the chunks of torch_blocking.h
  *
  * Measured with torch 2.13.0+cpu and one thread by sums that cancel, so that
  * every result is its roundings: no output of any call of up to 1,024 columns
- * differs.  From about 2,000 columns on the library cuts rows also where there
- * are more of them than outputs, which is not followed.  Subnormals are flushed
+ * differs.  Of one row or one output and more than about 3,000 columns the
+ * library cuts rows too, which is not followed.  Subnormals are flushed
  * as in blocks32, but in dots.
  */
 void torch_dense(float *y, const float *x, const struct dense_weight *w,
