@@ -3,10 +3,12 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "hash/sha256_pair.h"
 #include "receipt/receipt_internal.h"
 
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,6 +234,7 @@ struct job {
     const struct receipt *listed; /* NULL: there is none */
     struct receipt_cache *cache;  /* or NULL; under the mutex */
     const char *pack;
+    bool is_paired; /* two files at once are worth it */
     atomic_size_t next;
     pthread_mutex_t mutex;
     size_t failed; /* smallest index that failed; its reason is in err */
@@ -271,71 +274,143 @@ static int hash_link(const char *path, enum hash_kind hash,
     return 0;
 }
 
-/* One file's digests, from the cache or from its bytes. */
-static int hash_one(struct job *j, const char *path, struct receipt_file *f,
-                    struct err *err)
+/* One file: what is known of it before and while it is hashed. */
+struct task {
+    size_t index; /* of the job's files */
+    struct receipt_file *file;
+    char *path, *real; /* real: with a cache only */
+    struct stat before;
+    struct timespec now;
+    bool wants_blob, is_done;
+    struct err err;
+};
+
+/* What needs no reading of the content: a link's text, the cache. */
+static void task_begin(struct job *j, struct task *t, size_t index)
 {
     enum hash_kind hash = j->listed ? receipt_hash(j->listed) : HASH_SHA1;
-    bool is_wanted = needs_blob(j, f), found = false;
-    char *real = j->cache ? realpath(path, NULL) : NULL;
-    struct stat before, after;
-    struct timespec now;
+    struct receipt_file *f = &j->r->files[index];
 
+    *t = (struct task){.index = index,
+                       .file = f,
+                       .path = path_join(j->pack, f->path),
+                       .wants_blob = needs_blob(j, f)};
     if (f->is_link) {
-        free(real);
-        return hash_link(path, hash, f, err);
+        hash_link(t->path, hash, f, &t->err);
+        t->is_done = true;
+        return;
     }
-    if (real && stat(real, &before) == 0 && !j->cache->full) {
+    t->real = j->cache ? realpath(t->path, NULL) : NULL;
+    if (t->real && stat(t->real, &t->before) == 0 && !j->cache->full) {
         pthread_mutex_lock(&j->mutex);
-        found = receipt_cache_find(j->cache, real, &before, is_wanted, hash, f);
-        if (found) {
-            receipt_cache_keep(j->cache, real);
+        if (receipt_cache_find(j->cache, t->real, &t->before, t->wants_blob,
+                               hash, f)) {
+            receipt_cache_keep(j->cache, t->real);
             j->cache->skipped++;
+            t->is_done = true;
         }
         pthread_mutex_unlock(&j->mutex);
     }
     /* the clock that the system stamps files with: what is written from here
      * on has no earlier time than this one */
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    int ret = found ? 0
-                    : hash_file(path, hash, f->sha256,
-                                is_wanted ? f->git_blob : NULL, &f->size, err);
+    clock_gettime(CLOCK_REALTIME_COARSE, &t->now);
+}
+
+/* Remembers what was hashed, and what went wrong. */
+static void task_end(struct job *j, struct task *t)
+{
+    struct receipt_file *f = t->file;
+    struct stat after;
+
     /* changed under our hands: not worth remembering */
-    if (ret == 0 && !found && real && stat(real, &after) == 0 &&
-        memcmp(&before.st_ctim, &after.st_ctim, sizeof(after.st_ctim)) == 0) {
+    if (!t->err.code && !t->is_done && t->real && stat(t->real, &after) == 0 &&
+        memcmp(&t->before.st_ctim, &after.st_ctim, sizeof(after.st_ctim)) ==
+            0) {
         pthread_mutex_lock(&j->mutex);
-        receipt_cache_add(j->cache, real, &before,
-                          (int64_t)now.tv_sec * 1000000000 + now.tv_nsec, f);
+        receipt_cache_add(j->cache, t->real, &t->before,
+                          (int64_t)t->now.tv_sec * 1000000000 + t->now.tv_nsec,
+                          f);
         pthread_mutex_unlock(&j->mutex);
     }
-    free(real);
-    return ret;
+    if (!t->err.code && !f->is_link)
+        check_pointer(t->path, f->size, &t->err);
+    if (t->err.code) {
+        pthread_mutex_lock(&j->mutex);
+        if (t->index < j->failed) {
+            j->failed = t->index;
+            *j->err = t->err;
+        }
+        pthread_mutex_unlock(&j->mutex);
+    }
+    free(t->real);
+    free(t->path);
 }
+
+static void task_hash(struct job *j, struct task *t)
+{
+    enum hash_kind hash = j->listed ? receipt_hash(j->listed) : HASH_SHA1;
+    struct receipt_file *f = t->file;
+
+    if (!t->is_done)
+        hash_file(t->path, hash, f->sha256, t->wants_blob ? f->git_blob : NULL,
+                  &f->size, &t->err);
+    task_end(j, t);
+}
+
+static void tasks_hash(struct job *j, struct task *a, struct task *b)
+{
+    struct sha256_file fa = {.path = a->path}, fb = {.path = b->path};
+
+    sha256_pair(&fa, &fb);
+    memcpy(a->file->sha256, fa.sha256, HASH_SHA256_HEX);
+    memcpy(b->file->sha256, fb.sha256, HASH_SHA256_HEX);
+    a->file->size = fa.size;
+    b->file->size = fb.size;
+    a->err = fa.err;
+    b->err = fb.err;
+    task_end(j, a);
+    task_end(j, b);
+}
+
+struct worker {
+    struct job *job;
+    size_t first; /* every worker has a file before one takes a second */
+};
 
 static void *hash_some(void *arg)
 {
-    struct job *j = arg;
+    struct worker *w = arg;
+    struct job *j = w->job;
+    struct task waits, t; /* one that a second is looked for */
+    bool has_one = false;
 
-    for (;;) {
-        size_t i = atomic_fetch_add(&j->next, 1);
-
-        if (i >= j->r->count)
-            return NULL;
-        struct receipt_file *f = &j->r->files[i];
-        struct err err = ERR_INIT;
-        char *path = path_join(j->pack, f->path);
-
-        if (hash_one(j, path, f, &err) ||
-            (!f->is_link && check_pointer(path, f->size, &err))) {
-            pthread_mutex_lock(&j->mutex);
-            if (i < j->failed) {
-                j->failed = i;
-                *j->err = err;
-            }
-            pthread_mutex_unlock(&j->mutex);
+    pthread_mutex_lock(&j->mutex); /* until all have started */
+    pthread_mutex_unlock(&j->mutex);
+    for (size_t i = w->first; i < j->r->count;
+         i = atomic_fetch_add(&j->next, 1)) {
+        task_begin(j, &t, i);
+        if (t.is_done || t.wants_blob || !j->is_paired) {
+            task_hash(j, &t);
+        } else if (has_one) {
+            tasks_hash(j, &waits, &t);
+            has_one = false;
+        } else {
+            waits = t;
+            has_one = true;
         }
-        free(path);
     }
+    if (has_one)
+        task_hash(j, &waits);
+    return NULL;
+}
+
+/* How many threads may run at once, as the system lets us. */
+static size_t processors(void)
+{
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+
+    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (size_t)n;
 }
 
 /* Files side by side; the error told is that of the first path. */
@@ -347,20 +422,23 @@ static int hash_files(struct receipt *r, const struct receipt *listed,
                     .listed = listed,
                     .cache = cache,
                     .pack = pack,
+                    .is_paired = sha256_pair_helps(),
                     .failed = SIZE_MAX,
                     .err = err};
     pthread_t threads[MAX_THREADS];
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t want = cpus < 1             ? 1
-                  : cpus > MAX_THREADS ? MAX_THREADS
-                                       : (size_t)cpus;
-    size_t n = 0;
+    struct worker workers[MAX_THREADS];
+    size_t want = processors(), n = 0;
 
     pthread_mutex_init(&j.mutex, NULL);
-    while (n + 1 < want && n + 1 < r->count &&
-           pthread_create(&threads[n], NULL, hash_some, &j) == 0)
-        n++;
-    hash_some(&j);
+    pthread_mutex_lock(&j.mutex);
+    for (; n + 1 < want && n + 1 < r->count; n++) {
+        workers[n] = (struct worker){&j, n + 1};
+        if (pthread_create(&threads[n], NULL, hash_some, &workers[n]))
+            break;
+    }
+    atomic_store(&j.next, n + 1);
+    pthread_mutex_unlock(&j.mutex);
+    hash_some(&(struct worker){&j, 0});
     for (size_t i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
     pthread_mutex_destroy(&j.mutex);
