@@ -27,6 +27,7 @@ static const struct {
     [METRIC_MEAN_KL] = {"mean_kl", GATE_AT_MOST},
     [METRIC_ARGMAX_EQUAL] = {"argmax_equal", GATE_NONE},
     [METRIC_ARGMAX_SHARE] = {"argmax_share", GATE_AT_LEAST},
+    [METRIC_ARGMAX_LEAD] = {"argmax_lead", GATE_AT_MOST},
 };
 
 const char *gate_metric_name(enum gate_metric metric)

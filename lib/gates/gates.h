@@ -33,6 +33,9 @@ enum gate_metric {
     METRIC_MEAN_KL,         /* mean over rows */
     METRIC_ARGMAX_EQUAL,    /* rows whose argmax differs: none may */
     METRIC_ARGMAX_SHARE,    /* share of rows whose argmax agrees */
+    METRIC_ARGMAX_LEAD,     /* r's lead, its largest element over its second,
+                               in the rows whose argmax differs: the largest;
+                               0 when none does */
     METRIC_COUNT
 };
 

@@ -608,7 +608,10 @@ static void row_prob(enum gate_metric metric, struct rows *s, struct pair *p,
              &most);
 }
 
-static void row_argmax(struct pair *p, int64_t row, size_t n)
+/* s->worst is the largest lead of a row that differs; metric says which of
+ * those rows is shown, the first or that one. */
+static void row_argmax(enum gate_metric metric, struct rows *s, struct pair *p,
+                       int64_t row, size_t n)
 {
     struct metric_result *out = p->out;
     double gap_r, gap_c;
@@ -623,7 +626,11 @@ static void row_argmax(struct pair *p, int64_t row, size_t n)
     }
     if (r == c)
         return;
-    if (out->rows_differing++ > 0)
+    bool is_shown = out->rows_differing++ == 0;
+    if (metric == METRIC_ARGMAX_LEAD && gap_r > s->worst)
+        is_shown = true;
+    s->worst = fmax(s->worst, gap_r);
+    if (!is_shown)
         return;
     set_worst(out, json_array(), json_integer((json_int_t)r),
               json_integer((json_int_t)c));
@@ -670,7 +677,8 @@ static void row_measure(enum gate_metric metric, struct rows *s, struct pair *p,
         break;
     case METRIC_ARGMAX_EQUAL:
     case METRIC_ARGMAX_SHARE:
-        row_argmax(p, row, n);
+    case METRIC_ARGMAX_LEAD:
+        row_argmax(metric, s, p, row, n);
         break;
     default:
         row_sums(metric, s, p, row, n);

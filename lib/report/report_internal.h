@@ -45,6 +45,10 @@ const json_t *report_worst(const json_t *document, size_t i,
  * case's "adjudicator". */
 void report_distance(const json_t *line, struct buf *out);
 
+/* Which of the two is nearer to the f64 value: "candidate nearer", "reference
+ * nearer", "equally near"; "" when either has no distance. */
+const char *report_nearer(const json_t *line);
+
 /* value / limit, 1 at the limit and more beyond; NaN without a limit. */
 double report_ratio(const json_t *gate);
 #endif

@@ -180,6 +180,33 @@ static const json_t *farthest(const json_t *document, const json_t *like,
     return most;
 }
 
+/* In how many cases which side is nearer, of one tensor and metric. */
+static void nearer(const json_t *document, const json_t *like, struct buf *out)
+{
+    static const char *const states[] = {"candidate nearer", "reference nearer",
+                                         "equally near"};
+    size_t count[3] = {0}, i, j;
+    json_t *item, *line;
+
+    json_array_foreach(report_cases(document), i, item)
+    {
+        json_array_foreach(json_object_get(item, "adjudicator"), j, line)
+        {
+            if (strcmp(report_str(line, "tensor"),
+                       report_str(like, "tensor")) != 0 ||
+                strcmp(report_str(line, "metric"),
+                       report_str(like, "metric")) != 0)
+                continue;
+            for (size_t s = 0; s < 3; s++)
+                count[s] += strcmp(report_nearer(line), states[s]) == 0;
+        }
+    }
+    for (size_t s = 0; s < 3; s++)
+        if (count[s])
+            buf_addf(out, "%s%s in %zu", out->len ? ", " : "", states[s],
+                     count[s]);
+}
+
 /* The case with the most lines names what there is. */
 static const json_t *longest_adjudicator(const json_t *document)
 {
@@ -207,9 +234,10 @@ static void adjudicator_table(const json_t *document, struct buf *out)
 
     if (!lines)
         return;
-    grid_init(&g, json_array_size(lines) + 1, 4);
+    grid_init(&g, json_array_size(lines) + 1, 5);
     buf_addstr(cell(&g, 0, 0), "farthest from the f64 value");
     buf_addstr(cell(&g, 0, 1), "metric");
+    buf_addstr(cell(&g, 0, 4), "cases");
     json_array_foreach(lines, i, line)
     {
         buf_addstr(cell(&g, i + 1, 0), report_str(line, "tensor"));
@@ -224,6 +252,7 @@ static void adjudicator_table(const json_t *document, struct buf *out)
             if (value)
                 buf_addf(cell(&g, i + 1, 2 + s), " (%s)", in);
         }
+        nearer(document, line, cell(&g, i + 1, 4));
     }
     buf_addch(out, '\n');
     grid_print(&g, out);

@@ -185,6 +185,21 @@ void report_distance(const json_t *line, struct buf *out)
     report_number(json_object_get(line, "reference"), out);
     buf_addstr(out, ", candidate ");
     report_number(json_object_get(line, "candidate"), out);
+    if (report_nearer(line)[0])
+        buf_addf(out, " (%s)", report_nearer(line));
+}
+
+const char *report_nearer(const json_t *line)
+{
+    const json_t *r = json_object_get(line, "reference");
+    const json_t *c = json_object_get(line, "candidate");
+
+    if (!json_is_number(r) || !json_is_number(c))
+        return "";
+    if (json_number_value(r) == json_number_value(c))
+        return "equally near";
+    return json_number_value(c) < json_number_value(r) ? "candidate nearer"
+                                                       : "reference nearer";
 }
 
 void report_tally(const json_t *document, struct buf *out)

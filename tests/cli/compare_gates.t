@@ -102,6 +102,12 @@ defect short-logits 1
 told "shape differs: the reference is [3, 16], the candidate [2, 16]" \
     "E8: fewer rows are another shape"
 
+for limit in 0.5:1 100:0; do
+    echo '{"gates": [{"name": "lead", "tensor": "logits", "metric": "argmax_lead", "at_most": '"${limit%:*}"'}]}' >"$T/lead.json"
+    runs "${limit#*:}" "argmax may differ up to a lead of ${limit%:*}" "$(bin compare)" --gates "$T/lead.json" \
+        --case text $F/reference $F/other-argmax
+done
+
 # E4: what the candidate does not have
 cp -r $F/good "$T/less"
 rm "$T/less/text/outputs.safetensors"

@@ -75,4 +75,6 @@ holds "$T/exact/stage.json" '"ADJUDICATOR/text/outputs.safetensors"' "they are i
 runs 0 "for a person" cmp_ $F/reference $F/good --adjudicator $F/exact
 is "$(sed -n 's/^hidden_states  *relative_l2  *\(4.99[^ ]*\) (image) .*/image/p' "$T/out")" image \
     "the farthest case of each side is told"
+is "$(grep -c 'relative_l2 .*reference nearer in [12]$' "$T/out")" 3 "and which side is nearer in how many cases"
+holds "$T/exact/report.md" '(reference nearer)' "a case's report says which is nearer"
 done_testing

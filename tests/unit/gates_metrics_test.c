@@ -26,6 +26,7 @@ static const struct {
     {5, 1000, false, METRIC_MEAN_KL, 1.5120196080472875e-05, -1, -1},
     {5, 1000, false, METRIC_ARGMAX_EQUAL, 1.0, -1, -1},
     {5, 1000, false, METRIC_ARGMAX_SHARE, 0.8, -1, -1},
+    {5, 1000, false, METRIC_ARGMAX_LEAD, 0.01129770278930664, -1, -1},
     {3, 70001, false, METRIC_MAX_ABS, 0.009999871253967285, 1, 10351},
     {3, 70001, false, METRIC_MEAN_ABS, 0.004999556516708026, -1, -1},
     {3, 70001, false, METRIC_RMS, 0.0057720268577086, -1, -1},
@@ -38,6 +39,7 @@ static const struct {
     {3, 70001, false, METRIC_MEAN_KL, 1.5404872835670118e-05, -1, -1},
     {3, 70001, false, METRIC_ARGMAX_EQUAL, 2.0, -1, -1},
     {3, 70001, false, METRIC_ARGMAX_SHARE, 0.3333333333333333, -1, -1},
+    {3, 70001, false, METRIC_ARGMAX_LEAD, 0.000484466552734375, -1, -1},
     {7, 37, true, METRIC_MAX_ABS, 0.011371135711669922, 1, 30},
     {7, 37, true, METRIC_MEAN_ABS, 0.005164359267180764, -1, -1},
     {7, 37, true, METRIC_RMS, 0.006023102761064619, -1, -1},
@@ -50,6 +52,7 @@ static const struct {
     {7, 37, true, METRIC_MEAN_KL, 1.1097322195439686e-05, -1, -1},
     {7, 37, true, METRIC_ARGMAX_EQUAL, 0.0, -1, -1},
     {7, 37, true, METRIC_ARGMAX_SHARE, 1.0, -1, -1},
+    {7, 37, true, METRIC_ARGMAX_LEAD, 0.0, -1, -1},
     {1, 2, false, METRIC_MAX_ABS, 0.005795687437057495, 0, 0},
     {1, 2, false, METRIC_MEAN_ABS, 0.003412112593650818, -1, -1},
     {1, 2, false, METRIC_RMS, 0.004162203909693959, -1, -1},
@@ -62,6 +65,7 @@ static const struct {
     {1, 2, false, METRIC_MEAN_KL, 2.9746433731461157e-07, -1, -1},
     {1, 2, false, METRIC_ARGMAX_EQUAL, 0.0, -1, -1},
     {1, 2, false, METRIC_ARGMAX_SHARE, 1.0, -1, -1},
+    {1, 2, false, METRIC_ARGMAX_LEAD, 0.0, -1, -1},
 };
 
 static double noise(uint64_t i, uint64_t seed)
@@ -381,6 +385,30 @@ static void test_lanes(void)
     ok(lanes_fold(&l) == 0, "lanes fold 8, 4, 2, 1");
 }
 
+/* Of the rows whose argmax differs the one where the reference is surest. */
+static void test_argmax_lead(void)
+{
+    static const double r[] = {3, 2.5, 0, 0, 4, 1, 9, 0, 5, 1, 1, 2.75};
+    static const double c[] = {2, 2.5, 0, 5, 4, 1, 9, 0, 5, 3, 1, 2.75};
+    struct tensor_source ref = source(DTYPE_F64, SHAPE(4, 3), r);
+    struct tensor_source cand = source(DTYPE_F64, SHAPE(4, 3), c);
+    struct metric_result got;
+    struct err err = ERR_INIT;
+
+    metric_measure(METRIC_ARGMAX_LEAD, &ref, &cand, &got, &err);
+    ok(got.value == 3, "the largest lead that the candidate overturns");
+    is_int(got.rows_differing, 3, "of three rows");
+    is_int(json_integer_value(
+               json_array_get(json_object_get(got.worst, "index"), 0)),
+           1, "and its row is shown");
+    ok(gate_holds(&(struct gate){.relation = GATE_AT_MOST, .limit = 3},
+                  got.value) &&
+           !gate_holds(&(struct gate){.relation = GATE_AT_MOST, .limit = 2.9},
+                       got.value),
+       "a lead at the limit may be overturned, one above it may not");
+    metric_result_release(&got);
+}
+
 int main(void)
 {
     test_numpy_agrees();
@@ -388,6 +416,7 @@ int main(void)
     test_one_element();
     test_what_is_not_comparable();
     test_exact();
+    test_argmax_lead();
     test_last_element_counts();
     test_lanes();
     return done();
