@@ -4,10 +4,11 @@
 #include "base/mem.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANES = 16, PART = 384, ROW_COLUMNS = 24 };
+enum { LANES = 16, PART = 384, ROW_COLUMNS = 24, SMALL = 400 };
 
 /* ---- parts ---- */
 
@@ -89,29 +90,113 @@ static float dot_of_row(const float *x, const float *w, int64_t n)
     return halved(rest);
 }
 
-static void by_dots(float *y, const float *x, const struct dense_weight *w,
-                    int64_t rows,
-                    float (*dot)(const float *, const float *, int64_t))
+static float dot_in_parts(const float *x, const float *w, int64_t n)
 {
-    float *row = xmalloc((size_t)w->in * sizeof(*row));
+    float y = 0;
 
-    for (int64_t o = 0; o < w->out; o++) {
-        struct dense_weight one = dense_rows(w, o, 1);
+    for (int64_t at = 0, part; at < n; at += part) {
+        float sum = 0;
 
-        dtype_to_f32(w->dtype, one.data, (size_t)w->in, row);
-        for (int64_t r = 0; r < rows; r++)
-            y[r * w->out + o] = dot(x + r * w->in, row, w->in);
+        part = linear_part(n - at);
+        for (int64_t i = at; i < at + part; i++)
+            sum = fmaf(x[i], w[i], sum);
+        y = at ? y + sum : sum;
     }
-    free(row);
+    return y;
+}
+
+static float dot_one_by_one(const float *x, const float *w, int64_t n)
+{
+    float y = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        y += x[i] * w[i];
+    return y;
+}
+
+float linear_dot(const float *x, const float *w, int64_t n,
+                 enum linear_order order)
+{
+    switch (order) {
+    case LINEAR_PARTS:
+        return dot_in_parts(x, w, n);
+    case LINEAR_LANES:
+        return dot_in_lanes(x, w, n);
+    case LINEAR_ROW:
+        return dot_of_row(x, w, n);
+    case LINEAR_ONE_BY_ONE:
+        break;
+    }
+    return dot_one_by_one(x, w, n);
+}
+
+static enum linear_order order_of(int64_t rows, int64_t in, int64_t out)
+{
+    if (rows == 1 || out == 1)
+        return LINEAR_ROW;
+    return rows >= LANES || in < ROW_COLUMNS * rows ? LINEAR_PARTS
+                                                    : LINEAR_LANES;
+}
+
+enum linear_order linear_batch_order(int64_t rows, int64_t in, int64_t out)
+{
+    return rows * in * out < SMALL ? LINEAR_ONE_BY_ONE
+                                   : order_of(rows, in, out);
 }
 
 void linear_torch(float *y, const float *x, const struct dense_weight *w,
                   int64_t rows)
 {
-    if (rows == 1 || w->out == 1)
-        by_dots(y, x, w, rows, dot_of_row);
-    else if (rows >= LANES || w->in < ROW_COLUMNS * rows)
+    enum linear_order order = order_of(rows, w->in, w->out);
+    float *row;
+
+    if (order == LINEAR_PARTS) {
         in_parts(y, x, w, rows);
-    else
-        by_dots(y, x, w, rows, dot_in_lanes);
+        return;
+    }
+    row = xmalloc((size_t)w->in * sizeof(*row));
+    for (int64_t o = 0; o < w->out; o++) {
+        struct dense_weight one = dense_rows(w, o, 1);
+
+        dtype_to_f32(w->dtype, one.data, (size_t)w->in, row);
+        for (int64_t r = 0; r < rows; r++)
+            y[r * w->out + o] = linear_dot(x + r * w->in, row, w->in, order);
+    }
+    free(row);
+}
+
+/* ---- a row by a matrix ---- */
+
+/* Eight of x into column sums y, m [8, columns]. */
+static void mix_eight(float *y, const float *x, const float *m, int64_t columns,
+                      int64_t count)
+{
+    for (int64_t c = 0; c < count; c++) {
+        const float *v = m + c;
+        float first = fmaf(x[2], v[2 * columns], 0);
+        float second = fmaf(x[3], v[3 * columns], 0);
+        float third = fmaf(x[6], v[6 * columns], y[c]);
+        float fourth = fmaf(x[7], v[7 * columns], 0);
+
+        first = fmaf(x[0], v[0], first);
+        second = fmaf(x[1], v[columns], second);
+        third = fmaf(x[4], v[4 * columns], third);
+        fourth = fmaf(x[5], v[5 * columns], fourth);
+        y[c] = (third + fourth) + (first + second);
+    }
+}
+
+void linear_mix(float *y, const float *x, const float *m, int64_t n,
+                int64_t columns)
+{
+    const bool is_small = n * columns < SMALL;
+    const int64_t vectors = columns / LANES * LANES, whole = n / 8 * 8;
+
+    memset(y, 0, (size_t)columns * sizeof(*y));
+    for (int64_t i = 0; i < whole && !is_small; i += 8)
+        mix_eight(y, x + i, m + i * columns, columns, vectors);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = is_small || i >= whole ? 0 : vectors; c < columns; c++)
+            y[c] = is_small ? y[c] + x[i] * m[i * columns + c]
+                            : fmaf(x[i], m[i * columns + c], y[c]);
 }

@@ -31,4 +31,29 @@ void linear_torch(float *y, const float *x, const struct dense_weight *w,
 
 /* The columns of the next part when so many are left. */
 int64_t linear_part(int64_t left);
+
+/*
+ * Products of a batch, [rows, in] by [in, out] each: below 400 values rows * in
+ * * out every sum goes one after the other, product and sum rounded; else the
+ * orders above.
+ */
+enum linear_order {
+    LINEAR_ONE_BY_ONE,
+    LINEAR_PARTS,
+    LINEAR_LANES,
+    LINEAR_ROW,
+};
+enum linear_order linear_batch_order(int64_t rows, int64_t in, int64_t out);
+float linear_dot(const float *x, const float *w, int64_t n,
+                 enum linear_order order);
+
+/*
+ * y = x m of one row x [n] and a matrix m [n, columns] of a batch.  Below 400
+ * values n * columns one by one; else the columns up to the last sixteen are
+ *     y = (f(4, f(6, y)) + f(5, f(7, 0))) + (f(0, f(2, 0)) + f(1, f(3, 0)))
+ * for every eight of x, f(i, a) = fma(x[i], m[i], a), y starting at 0; what is
+ * left of x, and all of it in the columns after them, is a chain.
+ */
+void linear_mix(float *y, const float *x, const float *m, int64_t n,
+                int64_t columns);
 #endif

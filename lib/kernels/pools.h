@@ -35,7 +35,8 @@ void pool_keys_f64(double *y, const double *x, const double *gate,
 /*
  * What each token sees, visible [tokens, tokens]: 1 or 0.
  *     score(t, p) = sum over h of weight[t, h] * max(q[t, h] . k[p] * scale, 0)
- * (dot products chain128, heads ascending), the lowest f32 when the last token
+ * (in PyTorch's order, kernels/linear.h; in double dot products chain128, heads
+ * ascending), the lowest f32 when the last token
  * of p is after t.  A row takes `chosen` pools in the order of topk.h among all
  * pools of the sequence, and of these sees the tokens of those that end at t or
  * before; and with has_tail the last (t + 1) mod size tokens up to t.  q

@@ -5,6 +5,7 @@
 #include "kernels/cascade.h"
 #include "kernels/eager.h"
 #include "kernels/linear.h"
+#include "kernels/moments.h"
 
 enum dtype ops_compute(enum precision p)
 {
@@ -27,6 +28,19 @@ struct act op_eager_rms_norm(struct ops *o, const struct act *x,
     BUG_ON(x->cols % width || (weight && weight->count != width));
     cascade_rms_norm(act_f(&y), act_f(x), weight ? weight->f : NULL,
                      x->rows * (x->cols / width), width, eps, y.dtype);
+    return y;
+}
+
+struct act op_eager_layer_norm(struct ops *o, const struct act *x,
+                               const struct scale_shift *w, double eps)
+{
+    if (act_is_wide(x))
+        return op_layer_norm(o, x, w, eps);
+    struct act y = ops_new(o, x->rows, x->cols, x->dtype);
+
+    BUG_ON(w->weight.count != x->cols || w->bias.count != x->cols);
+    moments_layer_norm(act_f(&y), act_f(x), w->weight.f, w->bias.f, x->rows,
+                       x->cols, eps, y.dtype);
     return y;
 }
 

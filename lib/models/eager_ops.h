@@ -19,6 +19,10 @@ struct act op_eager_rms_norm(struct ops *o, const struct act *x,
                              const struct param *weight, int64_t width,
                              double eps);
 
+/* LayerNorm as PyTorch computes it (kernels/moments.h), rounded once. */
+struct act op_eager_layer_norm(struct ops *o, const struct act *x,
+                               const struct scale_shift *w, double eps);
+
 /* x W^T of one of upstream's calls, the rows of one record; in f32 in
  * PyTorch's order there (kernels/linear.h). */
 struct act op_eager_linear(struct ops *o, const struct act *x,

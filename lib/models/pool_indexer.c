@@ -1,6 +1,8 @@
 /* Which tokens a query of GLM-5-Next's sparse attention sees. */
 #include "models/pool_indexer.h"
 
+#include "models/eager_ops.h"
+
 #include <math.h>
 
 int pool_indexer_read(struct pool_indexer *m, const struct section *s,
@@ -46,19 +48,6 @@ void pool_indexer_part(const struct pool_indexer *m,
                prefix);
 }
 
-/* The norm in f32, rounded once to k's dtype. */
-static struct act normed(struct ops *o, const struct scale_shift *w,
-                         const struct act *k)
-{
-    struct act wide = *k, y;
-
-    wide.dtype = ops_dtype(o->precision, DTYPE_F32);
-    y = op_layer_norm(o, &wide, w, 1e-6);
-    y.dtype = k->dtype;
-    op_round(&y);
-    return y;
-}
-
 static struct act pooled(struct ops *o, const struct pools *pools,
                          const struct act *k, const struct act *gate,
                          const struct param *place)
@@ -95,7 +84,7 @@ const unsigned char *op_pool_indexer(struct ops *o,
     struct act gate = op_dense(o, x, &w->gate, NULL);
     struct act weights = op_dense(o, x, &w->weights, NULL);
 
-    k = normed(o, &w->k_norm, &k);
+    k = op_eager_layer_norm(o, &k, &w->k_norm, 1e-6);
     k = pooled(o, pools, &k, &gate, &w->place);
     weights.dtype = wide;
     op_scale(&weights, 1 / sqrt((double)pools->heads));

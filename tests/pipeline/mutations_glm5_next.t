@@ -17,7 +17,7 @@ planted $C "the bias left out of the choice" \
     's/op_route(&p->ops, &scores, &w->bias/op_route(\&p->ops, \&scores, NULL/'
 planted $C "no shared expert" 's/^        \*y = op_add(&p->ops, y, &shared)/(void)shared/'
 planted $I "pools chosen: one fewer" 's/p->chosen = tokens \/ p->size;/p->chosen = tokens \/ p->size - 1;/'
-planted $I "no norm of the indexer's keys" 's/k = normed(o, &w->k_norm, &k);/(void)normed;/'
+planted $I "no norm of the indexer's keys" 's/k = op_eager_layer_norm(.*/(void)0;/'
 planted $D "queries not scaled" 's/1 \/ sqrt((double)m->dim)/1/'
 planted $D "the state's decay unbounded" 's/(float)m->bound;/-50;/'
 planted $D "beta not rounded" 's/if (!m->is_beta_rounded)/if (1)/' bf16
