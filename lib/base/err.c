@@ -1,17 +1,28 @@
 /* The reason why a call failed. */
 #include "base/err.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Text that came from a file must not move the terminal's cursor. */
+/* Text that came from a file must not move the terminal's cursor, and a line is
+ * UTF-8 whatever it quotes, also where it was cut. */
 static void make_printable(char *text)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+    size_t left = strlen(text);
+
+    while (left) {
+        size_t n = utf8_len(text, left);
+
+        if (n == 0 || (unsigned char)*text < 0x20 || *text == 0x7f)
             *text = '?';
+        n = n ? n : 1;
+        text += n;
+        left -= n;
+    }
 }
 
 int err_set(struct err *err, enum err_code code, const char *format, ...)
@@ -67,7 +78,6 @@ int err_in(struct err *err, const char *format, ...)
     va_start(ap, format);
     vsnprintf(place, sizeof(place), format, ap);
     va_end(ap);
-    make_printable(place);
     int n = snprintf(whole, sizeof(whole), "%s: ", place);
     size_t room = sizeof(whole) - (size_t)n;
     size_t len = strlen(err->text);
@@ -76,6 +86,7 @@ int err_in(struct err *err, const char *format, ...)
     memcpy(whole + n, err->text, len);
     whole[(size_t)n + len] = '\0';
     memcpy(err->text, whole, (size_t)n + len + 1);
+    make_printable(err->text);
     return -1;
 }
 

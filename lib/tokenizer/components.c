@@ -62,7 +62,7 @@ static int get_bool(const struct section *object, const char *key, bool unless,
                     bool *out, struct err *err)
 {
     *out = unless;
-    if (config_has(object, key))
+    if (config_has(object, key) || config_is_null(object, key))
         return config_get_flag(object, key, out, err);
     config_default(object, key, json_boolean(unless));
     return 0;
@@ -92,13 +92,15 @@ static int get_pattern(const struct section *object, struct step *step,
         (!json_is_string(literal) && !json_is_string(regex)))
         return err_set(err, ERR_INPUT,
                        "'pattern' is neither a String nor a Regex");
-    if (json_is_string(literal))
+    if (json_string_length(literal))
         step->pattern = pattern_new_literal(json_string_value(literal),
                                             json_string_length(literal));
-    else
+    else if (regex)
         step->pattern =
             pattern_new(json_string_value(regex), json_string_length(regex),
                         PATTERN_RUBY, err);
+    else /* no text is found everywhere, as upstream's escaped pattern does */
+        step->pattern = pattern_new("", 0, PATTERN_RUBY, err);
     return step->pattern ? 0 : -1;
 }
 
@@ -110,7 +112,8 @@ static int get_behavior(const struct section *object, const char *unless,
                                         "Contiguous"};
     const char *text = unless;
 
-    if (unless && !config_has(object, "behavior"))
+    if (unless && !config_has(object, "behavior") &&
+        !config_is_null(object, "behavior"))
         config_default(object, "behavior", json_string(unless));
     else if (config_get_text(object, "behavior", &text, NULL, err))
         return -1;
@@ -134,7 +137,8 @@ static int get_metaspace(const struct section *object, struct step *step,
         get_bool(object, "split", true, &step->split, err) ||
         get_bool(object, "add_prefix_space", true, &step->add_prefix_space,
                  err) ||
-        (config_has(object, "prepend_scheme") &&
+        ((config_has(object, "prepend_scheme") ||
+          config_is_null(object, "prepend_scheme")) &&
          config_get_text(object, "prepend_scheme", &scheme, NULL, err)))
         return -1;
     if (!config_has(object, "prepend_scheme"))
@@ -175,19 +179,25 @@ static int get_type(const struct section *value, const char **type,
     return config_get_text(value, "type", type, NULL, err);
 }
 
+/* Flags that change no id: noted, and checked where they are there. */
+static int ignore_flags(const struct section *value, const char *const *keys,
+                        struct err *err)
+{
+    config_ignore(value, keys);
+    for (; *keys; keys++) {
+        const json_t *flag = json_object_get(config_object(value), *keys);
+
+        if (flag && !json_is_boolean(flag))
+            return err_set(err, ERR_INPUT, "'%s' is not true or false", *keys);
+    }
+    return 0;
+}
+
 /* Offsets are not kept, and a ByteLevel that is no pre-tokenizer has no other
  * setting. */
-static void ignore_offsets(const struct section *value)
-{
-    config_ignore(value, (const char *const[]){"trim_offsets", NULL});
-}
-static void ignore_byte_level(const struct section *value)
-{
-    static const char *const keys[] = {"add_prefix_space", "trim_offsets",
-                                       "use_regex", NULL};
-
-    config_ignore(value, keys);
-}
+static const char *const offset_keys[] = {"trim_offsets", NULL};
+static const char *const byte_level_keys[] = {
+    "add_prefix_space", "trim_offsets", "use_regex", NULL};
 
 static int unknown(const char *type, struct err *err)
 {
@@ -282,8 +292,8 @@ int steps_read_pre_tokenizer(const struct section *value, struct steps *out,
     }
     if (strcmp(type, "ByteLevel") == 0) {
         step = steps_add(out, STEP_BYTE_LEVEL);
-        ignore_offsets(value);
-        if (config_get_flag(value, "add_prefix_space", &step->add_prefix_space,
+        if (ignore_flags(value, offset_keys, err) ||
+            config_get_flag(value, "add_prefix_space", &step->add_prefix_space,
                             err) ||
             get_bool(value, "use_regex", true, &flag, err))
             return -1;
@@ -298,7 +308,7 @@ int steps_read_pre_tokenizer(const struct section *value, struct steps *out,
     if (strcmp(type, "Digits") == 0) {
         step = steps_add(out, STEP_SPLIT);
         step->pattern = pattern_new_set(unicode_numeric, unicode_numeric_count);
-        if (get_bool(value, "individual_digits", false, &flag, err))
+        if (config_get_flag(value, "individual_digits", &flag, err))
             return -1;
         step->behavior = flag ? SPLIT_ISOLATED : SPLIT_CONTIGUOUS;
         return 0;
@@ -338,8 +348,7 @@ int steps_read_decoder(const struct section *value, struct steps *out,
         return read_sequence(value, "decoders", steps_read_decoder, out, err);
     if (strcmp(type, "ByteLevel") == 0) {
         steps_add(out, STEP_DECODE_BYTE_LEVEL);
-        ignore_byte_level(value);
-        return 0;
+        return ignore_flags(value, byte_level_keys, err);
     }
     if (strcmp(type, "ByteFallback") == 0) {
         steps_add(out, STEP_DECODE_BYTE_FALLBACK);
@@ -371,41 +380,87 @@ int steps_read_decoder(const struct section *value, struct steps *out,
     return unknown(type, err);
 }
 
+/*
+ * Post-processors.  The template of a pair is not used: prompts are single
+ * texts.  One of a single text that holds it not once would repeat or drop it
+ * upstream, with and without special tokens, and is refused.
+ */
+
+/* The ids of an entry of special_tokens. */
+static int get_special(const json_t *specials, const char *id, json_t **ids,
+                       struct err *err)
+{
+    json_t *entry, *item;
+    size_t i;
+
+    if (json_get_object(specials, id, &entry, err) ||
+        json_get_array(entry, "ids", ids, err))
+        return -1;
+    json_array_foreach(*ids, i, item)
+    {
+        if (!json_is_integer(item) || json_integer_value(item) < 0 ||
+            json_integer_value(item) > UINT32_MAX)
+            return err_set(err, ERR_INPUT, "'%s': an id is not a number", id);
+    }
+    return 0;
+}
+
 /* One piece of a template: its ids, or -1 for the text. */
 static int read_frame_piece(const json_t *piece, const json_t *specials,
                             struct frame *frame, struct err *err)
 {
     const json_t *special = json_object_get(piece, "SpecialToken");
     const json_t *sequence = json_object_get(piece, "Sequence");
+    const json_t *what = special ? special : sequence;
     const char *id;
-    json_t *entry, *ids;
+    json_t *ids = NULL;
     size_t more = 1;
 
-    if (json_object_size(piece) != 1 || (!special && !sequence))
+    if (json_object_size(piece) != 1 || !json_is_object(what))
         return err_set(err, ERR_INPUT, "neither a SpecialToken nor a Sequence");
-    if (json_get_str(special ? special : sequence, "id", &id, err))
+    if (json_get_str(what, "id", &id, err))
         return -1;
     if (special) {
-        if (json_get_object(specials, id, &entry, err) ||
-            json_get_array(entry, "ids", &ids, err))
+        if (get_special(specials, id, &ids, err))
             return err_in(err, "special_tokens");
         more = json_array_size(ids);
-    } else if (strcmp(id, "A") != 0) {
+    } else if (strcmp(id, "A") == 0) {
+        frame->texts++;
+    } else if (strcmp(id, "B") == 0) {
         return err_set(err, ERR_UNSUPPORTED,
-                       "sequence '%s' in the template of a single text", id);
+                       "sequence 'B' in the template of a single text");
+    } else {
+        return err_set(err, ERR_INPUT, "sequence '%s' is neither A nor B", id);
     }
     frame->ids =
         xrealloc(frame->ids, (frame->count + more) * sizeof(*frame->ids));
-    for (size_t i = 0; i < more; i++) {
-        const json_t *number = special ? json_array_get(ids, i) : NULL;
-
-        if (special &&
-            (!json_is_integer(number) || json_integer_value(number) < 0))
-            return err_set(err, ERR_INPUT,
-                           "special_tokens: '%s': an id is not a number", id);
+    for (size_t i = 0; i < more; i++)
         frame->ids[frame->count++] =
-            special ? (int64_t)json_integer_value(number) : -1;
-    }
+            special ? (int64_t)json_integer_value(json_array_get(ids, i)) : -1;
+    return 0;
+}
+
+static int read_template(const struct section *value, struct frames *out,
+                         struct err *err)
+{
+    json_t *list, *specials;
+
+    config_ignore(value, (const char *const[]){"pair", NULL});
+    config_value(value, "special_tokens");
+    if (config_get_list(value, "single", &list, err) ||
+        json_get_object(config_object(value), "special_tokens", &specials, err))
+        return -1;
+    out->items = xrealloc(out->items, (out->count + 1) * sizeof(*out->items));
+    struct frame *frame = &out->items[out->count++];
+    *frame = (struct frame){0};
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (read_frame_piece(json_array_get(list, i), specials, frame, err))
+            return err_in(err, "single[%zu]", i);
+    if (frame->texts != 1)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "sequence 'A' %zu times in the template of a single "
+                       "text",
+                       frame->texts);
     return 0;
 }
 
@@ -413,14 +468,12 @@ int frames_read(const struct section *value, struct frames *out,
                 struct err *err)
 {
     const char *type;
-    json_t *list, *specials;
+    json_t *list;
 
     if (get_type(value, &type, err))
         return -1;
-    if (strcmp(type, "ByteLevel") == 0) {
-        ignore_byte_level(value); /* only moves offsets */
-        return 0;
-    }
+    if (strcmp(type, "ByteLevel") == 0)
+        return ignore_flags(value, byte_level_keys, err); /* moves offsets */
     if (strcmp(type, "Sequence") == 0) {
         if (config_get_list(value, "processors", &list, err))
             return -1;
@@ -435,16 +488,5 @@ int frames_read(const struct section *value, struct frames *out,
     }
     if (strcmp(type, "TemplateProcessing") != 0)
         return unknown(type, err);
-    config_ignore(value, (const char *const[]){"pair", NULL});
-    config_value(value, "special_tokens");
-    if (config_get_list(value, "single", &list, err) ||
-        json_get_object(config_object(value), "special_tokens", &specials, err))
-        return -1;
-    out->items = xrealloc(out->items, (out->count + 1) * sizeof(*out->items));
-    struct frame *frame = &out->items[out->count++];
-    *frame = (struct frame){0};
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (read_frame_piece(json_array_get(list, i), specials, frame, err))
-            return err_in(err, "single[%zu]", i);
-    return 0;
+    return read_template(value, out, err);
 }

@@ -26,6 +26,8 @@ struct draft {
     struct buf decoded;          /* merges whose text has escapes */
     struct merge_text *merges;
     size_t merge_count, merge_cap;
+    bool merges_are_texts;
+    const bool *null_flag; /* the model's last one that is null */
     size_t id_cap, score_cap;
     bool has_version, has_model, has_vocab, has_merges, vocab_is_list;
     char *model_type;
@@ -172,12 +174,15 @@ static void keep_text(struct draft *d, const char *text, size_t len,
     }
 }
 
-/* One merge: "a b", or ["a", "b"]. */
+/* One merge: "a b", or ["a", "b"]; the first one says which. */
 static int read_merge(struct draft *d, enum json_event event,
                       struct merge_text *m, struct err *err)
 {
     struct json_stream *s = &d->stream;
 
+    if (event != STREAM_BAD && d->merge_count > 0 &&
+        (event == STREAM_TEXT) != d->merges_are_texts)
+        return wrong_type(d, "merges are strings or pairs, not both", err);
     if (event == STREAM_TEXT) {
         const char *gap = memchr(s->text, ' ', s->len);
         size_t first = gap ? (size_t)(gap - s->text) : 0;
@@ -202,6 +207,15 @@ static int read_merge(struct draft *d, enum json_event event,
     return 0;
 }
 
+/* The first line of a merges file, which upstream leaves out wherever it is. */
+static bool is_heading(const struct json_stream *s, enum json_event event)
+{
+    static const char heading[] = "#version";
+
+    return event == STREAM_TEXT && s->len >= strlen(heading) &&
+           memcmp(s->text, heading, strlen(heading)) == 0;
+}
+
 static int read_merges(struct draft *d, struct err *err)
 {
     struct json_stream *s = &d->stream;
@@ -219,8 +233,11 @@ static int read_merges(struct draft *d, struct err *err)
             d->merge_cap = d->merge_cap ? d->merge_cap * 2 : 1024;
             d->merges = xrealloc(d->merges, d->merge_cap * sizeof(*d->merges));
         }
+        if (is_heading(s, event))
+            continue;
         if (read_merge(d, event, &d->merges[d->merge_count], err))
             return -1;
+        d->merges_are_texts = event == STREAM_TEXT;
         d->merge_count++;
     }
 }
@@ -254,8 +271,10 @@ static int read_flag(struct draft *d, bool *out, struct err *err)
 {
     enum json_event event = json_stream_next(&d->stream, err);
 
-    if (event == STREAM_NOTHING)
+    if (event == STREAM_NOTHING) {
+        d->null_flag = out;
         return 0;
+    }
     if (event != STREAM_TRUTH)
         return event == STREAM_BAD ? -1
                                    : wrong_type(d, "not true or false", err);
@@ -438,6 +457,8 @@ static int read_part(struct draft *d, enum part part, struct err *err)
     d->stream.unique = false;
     json_t *value = json_parse(d->file + from, to - from, err);
     json_object_set_new(d->document, part_names[part], value);
+    if (part == ADDED && json_is_null(value))
+        return err_set(err, ERR_INPUT, "not a list");
     if (value && !json_is_null(value))
         d->parts[part] = json_incref(value);
     return value ? 0 : -1;
@@ -473,6 +494,9 @@ static int read_top_value(struct tokenizer *t, struct draft *d, const char *key,
         strcmp(key, "truncation") == 0 || strcmp(key, "padding") == 0;
     if (!is_known)
         tokenizer_warn(t, "unknown key '%s'", key);
+    else if (json_has(d->document, key) &&
+             !json_is_object(json_object_get(d->document, key)))
+        return err_set(err, ERR_INPUT, "not an object");
     else if (json_has(d->document, key))
         tokenizer_warn(t, "'%s' does not apply here", key);
     return 0;
@@ -724,6 +748,8 @@ static int check_model(struct draft *d, struct err *err)
     if (!is_unigram && !d->has_merges)
         return err_set(err, ERR_INPUT, "no 'merges'");
     m->kind = is_unigram ? MODEL_UNIGRAM : MODEL_BPE;
+    if (is_unigram && d->null_flag == &m->byte_fallback)
+        return err_set(err, ERR_INPUT, "'byte_fallback' is null");
     drop_empty(&m->prefix);
     drop_empty(&m->suffix);
     for (const char *at = m->prefix; at && *at; at++)

@@ -212,6 +212,11 @@ static void compose(struct stretch *s)
 
             if (whole) {
                 to->c = whole;
+                if (to->is_more && !m.is_more) { /* upstream counts so */
+                    to->from = m.from;
+                    to->is_more = false;
+                    continue;
+                }
                 if (m.from.start < to->from.start)
                     to->from.start = m.from.start;
                 if (m.from.end > to->from.end)
@@ -337,7 +342,22 @@ struct replacing {
     const struct step *step;
     const struct piece *p;
     struct made *out;
+    size_t begin; /* where the piece began before any step */
 };
+
+/* Where upstream says that text put in place of [..., end) came from: the
+ * character that ends there, nowhere at the very start. */
+static struct span replaced_from(const struct replacing *r, size_t end)
+{
+    size_t start = end;
+
+    if (end == 0)
+        return (struct span){(uint32_t)r->begin, (uint32_t)r->begin};
+    do
+        start--;
+    while (start > 0 && ((unsigned char)r->p->text[start] & 0xc0) == 0x80);
+    return piece_span(r->p, start, end);
+}
 
 static int replace_each(void *arg, size_t start, size_t end, bool is_match,
                         struct err *err)
@@ -346,11 +366,19 @@ static int replace_each(void *arg, size_t start, size_t end, bool is_match,
 
     (void)err;
     if (is_match)
-        made_add(r->out, r->step->text, r->step->len,
-                 piece_span(r->p, start, end));
+        made_add(r->out, r->step->text, r->step->len, replaced_from(r, end));
     else
         made_copy(r->out, r->p, start, end);
     return 0;
+}
+
+int piece_check_start(const struct piece *p, struct err *err)
+{
+    if (!p->map || p->map[0].start != p->map[0].end)
+        return 0;
+    return err_set(err, ERR_UNSUPPORTED,
+                   "text put before the first character and changed once more "
+                   "(upstream doubles it)");
 }
 
 int normalize(const struct steps *steps, const struct piece *p,
@@ -363,10 +391,13 @@ int normalize(const struct steps *steps, const struct piece *p,
     for (size_t i = 0; i < steps->count; i++) {
         const struct step *step = &steps->items[i];
         struct made *next = &made[side];
-        struct replacing r = {step, &now, next};
+        struct replacing r = {step, &now, next, piece_span(p, 0, 1).start};
 
         if (now.len == 0)
             break;
+        if (step->kind != STEP_REPLACE && step->kind != STEP_PREPEND &&
+            piece_check_start(&now, err))
+            return -1;
         if (step->kind == STEP_NFC && settled_end(&now, 0) == now.len)
             continue;
         if (step->kind == STEP_STRIP) {

@@ -46,7 +46,7 @@ struct pattern *pattern_new(const char *source, size_t len,
         err_set(err, ERR_SYSTEM, "out of memory for a pattern");
         goto out;
     }
-    code = pcre2_compile((PCRE2_SPTR)text.data, text.len,
+    code = pcre2_compile((PCRE2_SPTR)(text.data ? text.data : ""), text.len,
                          PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE |
                              PCRE2_NO_AUTO_CAPTURE | PCRE2_NEVER_BACKSLASH_C,
                          &number, &where, context);

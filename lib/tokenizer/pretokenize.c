@@ -183,6 +183,8 @@ static int byte_level(const struct run *run, size_t at, const struct step *step,
     struct piece now = *p;
     struct spelling s = {run, at, &now};
 
+    if (piece_check_start(p, err))
+        return -1;
     if (step->add_prefix_space && p->text[0] != ' ')
         now = prepended(&run->scratch->stage[2 * at], " ", 1, p);
     if (step->pattern)

@@ -90,6 +90,7 @@ struct steps {
 struct frame {
     int64_t *ids;
     size_t count;
+    size_t texts; /* how often the text stands in it */
 };
 struct frames {
     struct frame *items;
@@ -143,6 +144,10 @@ static inline int byte_level_byte(uint32_t c)
 int normalize(const struct steps *steps, const struct piece *p,
               struct made made[2], struct pattern_scratch *match,
               struct piece *out, struct err *err);
+
+/* Upstream doubles what a Replace put before the first character as soon as
+ * another step changes the piece: ERR_UNSUPPORTED there. */
+int piece_check_start(const struct piece *p, struct err *err);
 
 typedef int piece_each(void *arg, const struct piece *p, struct err *err);
 int pre_tokenize(const struct chain *chain, const struct piece *p,

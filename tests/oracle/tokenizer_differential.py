@@ -1,12 +1,14 @@
 """Differences between assay-export and the installed tokenizers library.
 
     python3 tests/oracle/tokenizer_differential.py [--export build/assay-export]
-        [--strings 200000] [--random 500] [--seed 1] PACK...
+        [--strings 200000] [--random 500] [--mutated 1000] [--seed 1] PACK...
 
 PACK is a folder with tokenizer.json (or tokenizer.json.zst).  Each gets
 --strings generated texts, encoded, and a tenth as many lists of ids, decoded.
 --random makes that many small tokenizers (tokenizer_random.py) with 30 texts
-and 15 lists each.  Prints the first differences and a count a pack; exit
+and 15 lists each, --mutated as many whose tree was changed at random: each must
+then encode alike, or be refused by one side at least (counted apart: fields
+that change no id may be missing here).  Prints the first differences and a count a pack; exit
 status 1 when there was any.  Needs tokenizers 0.22 or 0.23.
 """
 import argparse
@@ -31,18 +33,32 @@ WORDS = """the of and Hello WORLD don't it's we'll I'D 1234567 3.14159 0x1f http
 GAPS = [" ", " ", " ", "", "\n", "\r\n", "  ", "\t", "\n\n", "   \n", "\u00a0", "\u3000"]
 
 
+BASES = list("aAeo\u00c5\u1e9b\uac00\u1100\u0928\u0f40\u05d0\u304b\U0001109b\U00011935\u0041\u212b\ufb01 ") + ["\U0001f468\u200d", "\ufffd"]
+MARKS = list("\u0301\u0323\u0308\u0345\u0327\u05b0\u0f71\u0f72\u0f74\u093c\u3099\u309a\u1161\u11a8\u1ac1\u1dce\u035c\u0360\u20d0"
+             "\U000110ba\U00011930\U0001d165\ufe0f\u200d\u0300")
+
+
 def any_char(r):
+    """Any scalar value: unassigned ones, noncharacters and the surrogates' neighbours more often than by chance."""
     while True:
-        c = r.choice([r.randint(0, 0x7F), r.randint(0x80, 0x2FFF), r.randint(0x3000, 0xFFFF),
+        c = r.choice([r.choice([0xD7FF, 0xE000, 0xFFFE, 0xFFFF, 0xFFFD, 0x10FFFF, 0x1FFFE, 0xFDD0, 0x0378, 0x0530, 0x2FE0, 0x0, 0x7F, 0x85,
+                                0xFEFF, 0x180E, 0x200B, 0x2060]),
+                      r.randint(0, 0x7F), r.randint(0x80, 0x2FFF), r.randint(0x3000, 0xFFFF),
                       r.randint(0x10000, 0x1FFFF), r.randint(0x20000, 0x10FFFF)])
         if not 0xD800 <= c < 0xE000:
             return chr(c)
 
 
-def string(r):
+def string(r, added=()):
     kind = r.random()
-    if kind < 0.3:
+    if kind < 0.2:
         return small.text(r)
+    if kind < 0.3:  # bases with several marks, in and out of canonical order
+        return "".join(r.choice(BASES) + "".join(r.choice(MARKS) for _ in range(r.choice([0, 1, 2, 3])))
+                       for _ in range(r.randint(1, 8)))
+    if kind < 0.4 and added:  # added tokens against, inside and cut out of text
+        parts = [r.choice(added) if r.random() < 0.5 else string(r) for _ in range(r.randint(1, 4))]
+        return "".join(p[:r.randrange(len(p) + 1)] if p and r.random() < 0.1 else p for p in parts)
     if kind < 0.6:
         return "".join(any_char(r) for _ in range(r.randint(0, 20)))
     parts = [r.choice(GAPS) + (r.choice(WORDS) if r.random() < 0.85 else any_char(r))
@@ -109,11 +125,11 @@ def random_tokenizers(args, protocol):
                 for t in texts:
                     library.encode(t, add_special_tokens=False)
                 for i in lists:
-                    library.decode(i)
+                    library.decode(i, skip_special_tokens=False)
             except BaseException:  # upstream panics on some of its own files
                 continue
             _, why = run(args.export, folder, [{"text": ""}], 0, protocol)
-            if "is empty when normalized" in why:
+            if "is empty when normalized" in why or "before the first character" in why:
                 refused += 1
                 continue
             opened += 1
@@ -122,11 +138,44 @@ def random_tokenizers(args, protocol):
     return wrong
 
 
+def outcome(library, texts):
+    try:
+        library = Tokenizer.from_str(library)
+        return [library.encode(t, add_special_tokens=False).ids for t in texts]
+    except BaseException:  # an error, or a panic
+        return None
+
+
+def mutated_tokenizers(args, protocol):
+    r = random.Random(args.seed)
+    counts = {"alike": 0, "refused by both": 0, "by us alone": 0, "by upstream alone": 0, "differ": 0}
+    for _ in range(args.mutated):
+        tree = small.config(r)
+        small.mutate(r, tree)
+        texts = [small.text(r) for _ in range(12)]
+        want = outcome(json.dumps(tree), texts)
+        with tempfile.TemporaryDirectory() as folder:
+            place(tree, folder)
+            got, why = run(args.export, folder, [{"text": t} for t in texts], 0, protocol)
+        got = [row["ids"] for row in got] if len(got) == len(texts) else None
+        if got is None or want is None:
+            kind = "refused by both" if got == want else "by us alone" if got is None else "by upstream alone"
+        else:
+            kind = "alike" if got == want else "differ"
+        counts[kind] += 1
+        if kind == "differ" or got is None and (not why or "\n" in why):
+            print(f"  {json.dumps(tree)}\n    library {want}\n    export  {got or why}")
+            counts["differ"] += kind != "differ"
+    print("mutated tokenizers: " + ", ".join(f"{n} {k}" for k, n in counts.items()))
+    return counts["differ"]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--export", default="build/assay-export")
     parser.add_argument("--strings", type=int, default=200000)
     parser.add_argument("--random", type=int, default=500)
+    parser.add_argument("--mutated", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("packs", nargs="*")
     args = parser.parse_args()
@@ -138,9 +187,10 @@ def main():
             json.dump(PROTOCOL, f)
         for pack in args.packs:
             r = random.Random(args.seed)
-            texts = [string(r) for _ in range(args.strings)]
             with tempfile.TemporaryDirectory() as folder:
                 library = Tokenizer.from_file(place(pack, folder))
+                added = [t.content for t in library.get_added_tokens_decoder().values()]
+                texts = [string(r, added) for _ in range(args.strings)]
                 size = library.get_vocab_size() + 50
                 lists = [[r.randrange(size) for _ in range(r.randint(0, 12))]
                          for _ in range(args.strings // 10)]
@@ -148,6 +198,7 @@ def main():
             print(f"{pack}: {len(texts)} texts, {len(lists)} lists of ids, {n} differ")
             wrong += n
         wrong += random_tokenizers(args, protocol)
+        wrong += mutated_tokenizers(args, protocol)
     return wrong > 0
 
 

@@ -15,7 +15,8 @@ PATTERNS = [
     r"\p{Han}+|\p{Hiragana}+", r"\b", r"^.|.$", r"(?:a{1,2})+b?", r"a{2}+",
     r"[[:alpha:]]+|[[:punct:]]", r"\h+", r"(?i:k|s)+", r"(?=(\d{3})+(?!\d))", r"\P{L}",
     r"[^\r\n\p{L}\p{N}]?\p{L}+", r"x?+a", r"\p{Lu}\p{Ll}*", r"[^\W_]+", r"(?<!\s)\s",
-    r"[\p{P}$+<=>^~|]+", r"\p{M}+", r"[a-c\d]+|\w"]
+    r"[\p{P}$+<=>^~|]+", r"\p{M}+", r"[a-c\d]+|\w", "", r"b*", r"^.",
+    r"a+b?", r"(?=b)", r"^"]
 
 BEHAVIORS = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 
@@ -38,13 +39,10 @@ def token(r, most=4):
     return "".join(r.choice(ALPHABET) for _ in range(r.randint(1, most)))
 
 
-def pattern(r, may_be_empty=True):
+def pattern(r):
     if chance(r, 0.4):
-        return {"String": r.choice([" ", "a", "ab", "\u2581", "1", "'", " a"])}
-    while True:
-        p = r.choice(PATTERNS)
-        if may_be_empty or p not in (r"\b", r"(?=a)", r"(?=(\d{3})+(?!\d))"):
-            return {"Regex": p}
+        return {"String": r.choice([" ", "a", "ab", "\u2581", "1", "'", " a", ""])}
+    return {"Regex": r.choice(PATTERNS)}
 
 
 def normalizer(r, depth=0):
@@ -56,8 +54,8 @@ def normalizer(r, depth=0):
         out["normalizers"] = [normalizer(r, 1) for _ in range(r.randint(0, 3))]
     elif kind == "Strip":
         out.update(strip_left=chance(r, 0.5), strip_right=chance(r, 0.5))
-    elif kind == "Replace":  # an empty match makes upstream fail in what follows
-        out.update(pattern=pattern(r, False), content=r.choice(["", "x", "\u2581", "bb"]))
+    elif kind == "Replace":
+        out.update(pattern=pattern(r), content=r.choice(["", "x", "\u2581", "bb"]))
     elif kind == "Prepend":
         out["prepend"] = r.choice(["\u2581", "a", "ab"])
     return out
@@ -186,10 +184,11 @@ def added_tokens(r, vocab):
 def post_processor(r):
     if not chance(r, 0.3):
         return None
-    special = {"S": {"id": "S", "ids": [r.randint(0, 3)], "tokens": ["S"]}}
+    special = {"S": {"id": "S", "ids": [r.randint(0, 3) for _ in range(r.choice([1, 1, 2]))], "tokens": ["S"]}}
     a, b = {"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}
-    out = {"type": "TemplateProcessing", "special_tokens": special, "pair": [a, b],
-           "single": [{"SpecialToken": {"id": "S", "type_id": 0}}, a]}
+    s = {"SpecialToken": {"id": "S", "type_id": 0}}
+    out = {"type": "TemplateProcessing", "special_tokens": special, "pair": [a, s, b],
+           "single": r.choice([[s, a], [s, a], [a, s], [s, a, s, s], [a]])}
     if chance(r, 0.3):
         plain = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False,
                  "use_regex": True}
@@ -214,3 +213,35 @@ def config(r):
 
 def id_list(r):
     return [r.randint(0, 120) for _ in range(r.randint(0, 8))]
+
+
+VALUES = [None, True, False, 0, 1, -1, 1.5, "", "x", "\u2581", " ", [], {}, ["a", "b"], "Removed", "always", "never",
+          "first", "1.0", "BPE", "Unigram", {"String": " "}, {"Regex": "a"}, {"String": ""}, "a b", [1, 2], "Metaspace", "Fuse"]
+
+
+def places(tree, path=()):
+    """Each key and index below tree, but few of its vocabulary and merges."""
+    if isinstance(tree, dict) and path[-1:] != ("vocab",):
+        for key in tree:
+            yield path, key
+            yield from places(tree[key], path + (key,))
+    elif isinstance(tree, list):
+        for i in range(min(len(tree), 4)):
+            yield path, i
+            yield from places(tree[i], path + (i,))
+
+
+def mutate(r, tree):
+    """Drops, replaces and adds keys and items, in place."""
+    for _ in range(r.choice([1, 1, 1, 2])):
+        path, key = r.choice(list(places(tree)))
+        holder = tree
+        for step in path:
+            holder = holder[step]
+        kind = r.random()
+        if kind < 0.4:
+            del holder[key]
+        elif kind < 0.9 or not isinstance(holder, dict):
+            holder[key] = r.choice(VALUES)
+        else:
+            holder["extra"] = 1

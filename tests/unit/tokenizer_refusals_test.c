@@ -46,6 +46,13 @@ static struct tokenizer *open_text(const char *text, size_t len,
     "{\"version\": \"1.0\", \"" key "\": " value ", " MODEL "}"
 #define OF_MODEL(text) "{\"version\": \"1.0\", \"model\": {" text "}}"
 
+#define A "{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}"
+#define B "{\"Sequence\": {\"id\": \"B\", \"type_id\": 1}}"
+#define TEMPLATE(single, pair, specials)                           \
+    SOME("post_processor",                                         \
+         "{\"type\": \"TemplateProcessing\", \"single\": [" single \
+         "], \"pair\": [" pair "], \"special_tokens\": {" specials "}}")
+
 static const struct {
     enum err_code code;
     const char *text, *says;
@@ -99,15 +106,53 @@ static const struct {
      "decoder: unknown type 'WordPiece'"},
     {ERR_UNSUPPORTED, SOME("post_processor", "{\"type\": \"BertProcessing\"}"),
      "post_processor: unknown type 'BertProcessing'"},
-    {ERR_UNSUPPORTED,
-     SOME("post_processor",
-          "{\"type\": \"TemplateProcessing\", \"single\": [{\"Sequence\": "
-          "{\"id\": \"B\"}}], \"special_tokens\": {}}"),
-     "post_processor: single[0]: sequence 'B'"},
+    {ERR_UNSUPPORTED, TEMPLATE(B, A ", " B, ""),
+     "post_processor: single[0]: sequence 'B' in the template of a single "
+     "text"},
+    {ERR_UNSUPPORTED, TEMPLATE(A ", " A, A, ""),
+     "post_processor: sequence 'A' 2 times in the template"},
+    {ERR_UNSUPPORTED, TEMPLATE("", A, ""),
+     "post_processor: sequence 'A' 0 times in the template"},
+    {ERR_INPUT,
+     TEMPLATE("{\"Sequence\": {\"id\": \"C\", \"type_id\": 0}}", A, ""),
+     "post_processor: single[0]: sequence 'C' is neither A nor B"},
+    {ERR_INPUT, TEMPLATE("\"$A\"", A, ""),
+     "post_processor: single[0]: neither a SpecialToken nor a Sequence"},
+    {ERR_INPUT,
+     TEMPLATE("{\"SpecialToken\": {\"id\": \"S\", \"type_id\": 0}}, " A, A,
+              "\"S\": {\"id\": \"S\", \"ids\": [-1], \"tokens\": []}"),
+     "post_processor: single[0]: special_tokens: 'S': an id is not a number"},
+    {ERR_INPUT,
+     SOME("post_processor", "{\"type\": \"ByteLevel\", \"trim_offsets\": 1}"),
+     "post_processor: 'trim_offsets' is not true or false"},
+    {ERR_INPUT,
+     SOME("pre_tokenizer", "{\"type\": \"ByteLevel\", \"add_prefix_space\": "
+                           "true, \"trim_offsets\": \"no\"}"),
+     "pre_tokenizer: 'trim_offsets' is not true or false"},
+    {ERR_INPUT,
+     SOME("decoder", "{\"type\": \"ByteLevel\", \"use_regex\": null}"),
+     "decoder: 'use_regex' is not true or false"},
+    {ERR_INPUT, SOME("pre_tokenizer", "{\"type\": \"Digits\"}"),
+     "pre_tokenizer: no 'individual_digits'"},
+    {ERR_INPUT, SOME("truncation", "false"), "truncation: not an object"},
+    {ERR_INPUT, SOME("padding", "[]"), "padding: not an object"},
+    {ERR_INPUT,
+     OF_MODEL("\"type\": \"Unigram\", \"vocab\": [[\"a\", -1]], \"unk_id\": 0, "
+              "\"byte_fallback\": null"),
+     "model: 'byte_fallback' is null"},
+    {ERR_INPUT, SOME("added_tokens", "null"), "added_tokens: not a list"},
+    {ERR_INPUT,
+     SOME("decoder", "{\"type\": \"Metaspace\", \"replacement\": \"_\", "
+                     "\"prepend_scheme\": null}"),
+     "decoder: 'prepend_scheme' is not a string"},
+    {ERR_INPUT,
+     OF_MODEL("\"type\": \"BPE\", " VOCAB ", \"merges\": [\"a b\", [\"a\", "
+              "\"b\"]]"),
+     "merges are strings or pairs, not both"},
     {ERR_INPUT,
      SOME("post_processor",
           "{\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": "
-          "{\"id\": \"S\"}}], \"special_tokens\": {}}"),
+          "{\"id\": \"S\", \"type_id\": 0}}], \"special_tokens\": {}}"),
      "post_processor: single[0]: special_tokens: no 'S'"},
     {ERR_INPUT,
      SOME("added_tokens", "[{\"id\": 7, \"content\": \"<x>\", " FLAGS "}]"),
@@ -204,7 +249,7 @@ static void test_refusals(void)
 
 static const char sound[] =
     "{\"version\": \"1.0\", \"truncation\": {\"max_length\": 3}, \"padding\": "
-    "null, \"added_tokens\": [{\"id\": 3, \"content\": \"<x>\", " FLAGS
+    "null,  \"added_tokens\": [{\"id\": 3, \"content\": \"<x>\", " FLAGS
     "}], \"normalizer\": {\"type\": \"NFC\"}, \"pre_tokenizer\": {\"type\": "
     "\"Split\", \"pattern\": {\"Regex\": \"\\\\s\"}, \"behavior\": "
     "\"Isolated\", \"invert\": false}, \"post_processor\": null, \"decoder\": "
