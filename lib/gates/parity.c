@@ -4,6 +4,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "gates/flips.h"
 #include "gates/metrics.h"
 #include "safetensors/safetensors.h"
 
@@ -97,6 +98,11 @@ static int take_record(const json_t *item, const char *dir, size_t i,
          json_get_str(item, "tensor", &r->tensor, err)))
         return err_in(err, "record %zu", i);
     r->path = path_join(dir, r->hidden);
+    if (json_has(item, "trace")) {
+        if (json_get_str(item, "trace", &file, err))
+            return err_in(err, "record %zu", i);
+        r->trace = path_join(dir, file);
+    }
     return 0;
 }
 
@@ -135,6 +141,7 @@ void parity_release(struct parity_input *input)
     for (size_t i = 0; i < input->count; i++) {
         free(input->records[i].ids);
         free(input->records[i].path);
+        free(input->records[i].trace);
     }
     free(input->records);
     free(input->path);
@@ -294,12 +301,14 @@ static json_t *real_of(const struct totals *t, double value)
 
 /* Into `out`, whose keys stay sorted; hidden and tokens only of a record. */
 static void totals_json(struct totals *t, const struct parity_record *record,
-                        json_t *gates, json_t *out)
+                        json_t *flips, json_t *gates, json_t *out)
 {
     size_t n = (size_t)t->positions;
 
     qsort(t->errors, n, sizeof(*t->errors), by_value);
     json_object_set_new(out, "equalPositions", json_integer(t->equal));
+    if (flips)
+        json_object_set_new(out, "flips", flips);
     if (gates)
         json_object_set_new(out, "gates", gates);
     if (record)
@@ -402,6 +411,23 @@ static json_t *judge(const struct gates *gates, const struct states *ref,
     return out;
 }
 
+/* Of a record whose errors are not sorted yet. */
+static json_t *record_flips(const struct parity_record *record, size_t i,
+                            const char *dir, const struct totals *t,
+                            struct err *err)
+{
+    char *name = xasprintf("trace-%zu.safetensors", i);
+    char *path = path_join(dir, name);
+    json_t *flips =
+        flips_compare(record->trace, path, t->errors, t->positions, err);
+
+    if (!flips)
+        err_in(err, "record %zu", i);
+    free(path);
+    free(name);
+    return flips;
+}
+
 static json_t *compare_record(const struct parity_record *record, size_t i,
                               const char *dir, const struct gates *gates,
                               struct totals *all, bool *failed, struct err *err)
@@ -410,7 +436,7 @@ static json_t *compare_record(const struct parity_record *record, size_t i,
     char *path = path_join(dir, name);
     struct states ref = {0}, cand = {0};
     struct totals one = {0};
-    json_t *out = NULL, *judged = NULL;
+    json_t *out = NULL, *judged = NULL, *flips = NULL;
 
     if (states_open(&ref, record->path, record->tensor, err) ||
         states_open(&cand, path, DEFAULT_TENSOR, err) ||
@@ -429,14 +455,22 @@ static json_t *compare_record(const struct parity_record *record, size_t i,
         xrealloc(all->errors, ((size_t)all->positions + n) * sizeof(double));
     if (add_rows(&ref, &cand, &one, all, err))
         goto out;
+    if (record->trace) {
+        flips = record_flips(record, i, dir, &one, err);
+        if (!flips)
+            goto out;
+    }
     if (gates) {
         judged = judge(gates, &ref, &cand, failed, err);
         if (!judged)
             goto out;
     }
     out = json_object();
-    totals_json(&one, record, judged, out);
+    totals_json(&one, record, flips, judged, out);
+    flips = judged = NULL;
 out:
+    json_decref(flips);
+    json_decref(judged);
     free(one.errors);
     states_close(&ref);
     states_close(&cand);
@@ -467,7 +501,7 @@ json_t *parity_compare(const struct parity_input *input, const char *states,
         }
         json_array_append_new(records, item);
     }
-    totals_json(&all, NULL, NULL, overall);
+    totals_json(&all, NULL, NULL, NULL, overall);
     json_object_set_new(out, "model", model ? json_string(model) : json_null());
     json_object_set_new(out, "modelRevision",
                         revision ? json_string(revision) : json_null());

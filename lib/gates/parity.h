@@ -14,11 +14,12 @@
  *
  *     {"records": [{"tokenIds": [...] or "tokenIdsFile": "ids.json",
  *                   "hidden": "states.safetensors",
- *                   "tensor": "hidden_states"}]}
+ *                   "tensor": "hidden_states",
+ *                   "trace": "trace.safetensors"}]}
  *
  * Paths are relative to the file; `tensor` is "hidden_states" when it is not
  * given, and has the shape [P, hidden] or [1, P, hidden], P at most the number
- * of ids.
+ * of ids.  `trace`, upstream's stages of the record, may be left out.
  */
 struct parity_record {
     int64_t *ids;
@@ -26,6 +27,7 @@ struct parity_record {
     char *path;         /* where the states lie */
     const char *hidden; /* as written */
     const char *tensor;
+    char *trace; /* where its stages lie, or NULL */
 };
 
 struct parity_input {
@@ -51,10 +53,11 @@ void parity_release(struct parity_input *input); /* NULL is fine */
  *     positions                   how many
  *     equalPositions              of them, those equal in every component
  *
- * for each record and over all positions of all records.  Keys are sorted.
- * model and revision go into the document; a NULL revision is null.  With
- * gates, each record also has "gates", judged on hidden_states alone, and the
- * document a "verdict".
+ * for each record and over all positions of all records; of a record with a
+ * trace also "flips" (gates/flips.h), found in the folder's
+ * trace-0.safetensors, trace-1...  Keys are sorted. model and revision go into
+ * the document; a NULL revision is null.  With gates, each record also has
+ * "gates", judged on hidden_states alone, and the document a "verdict".
  */
 json_t *parity_compare(const struct parity_input *input, const char *states,
                        const char *model, const char *revision,

@@ -68,24 +68,28 @@ static int natural(const char *a, const char *b)
     return (unsigned char)*a - (unsigned char)*b;
 }
 
-/* "layer3.out" closes its layer: what else there is of it comes before. */
-static size_t stem_length(const char *stage)
+/* Of a stage inside a layer, the place of its last word; "out" closes it. */
+static int place_of(const char *word)
 {
-    const char *dot = strrchr(stage, '.');
+    static const char *const words[] = {".mixer",  ".router", ".experts",
+                                        ".margin", ".mlp",    ".out"};
+    int count = (int)(sizeof(words) / sizeof(words[0]));
 
-    return dot && strcmp(dot, ".out") == 0 ? (size_t)(dot - stage) : 0;
+    for (int i = 0; i < count; i++)
+        if (strcmp(word, words[i]) == 0)
+            return 2 * i;
+    return 2 * count - 3; /* before the end */
 }
 
 int stages_order(const char *a, const char *b)
 {
-    size_t sa = stem_length(a), sb = stem_length(b);
+    const char *wa = strrchr(a, '.'), *wb = strrchr(b, '.');
 
     if (part_of(a) != part_of(b))
         return part_of(a) - part_of(b);
-    if (sa && !sb && strncmp(a, b, sa + 1) == 0)
-        return 1;
-    if (sb && !sa && strncmp(a, b, sb + 1) == 0)
-        return -1;
+    if (wa && wb && wa - a == wb - b && strncmp(a, b, (size_t)(wa - a)) == 0 &&
+        place_of(wa) != place_of(wb))
+        return place_of(wa) - place_of(wb);
     return natural(a, b);
 }
 

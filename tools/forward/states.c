@@ -21,6 +21,17 @@ static char *file_name(const char *kind, size_t i)
     return xasprintf("%s-%zu.safetensors", kind, i);
 }
 
+/* What --trace asks for; else, for traces to compare with, the choices of
+ * experts and their margins. */
+static const char *pattern_of(const struct states_options *o,
+                              const struct parity_input *input)
+{
+    for (size_t i = 0; !o->pattern && i < input->count; i++)
+        if (input->records[i].trace)
+            return "layer*.[em][xa]*";
+    return o->pattern;
+}
+
 static int check_ids(const struct parity_record *r, size_t i, int64_t vocab,
                      struct err *err)
 {
@@ -66,13 +77,13 @@ static int fill(struct records *all, const struct parity_input *input,
 }
 
 static int open_sinks(struct records *all, const struct states_options *o,
-                      const struct model *m, const struct forward_options *f,
-                      struct err *err)
+                      const struct parity_input *input, const struct model *m,
+                      const struct forward_options *f, struct err *err)
 {
     for (size_t i = 0; i < all->count; i++) {
         char *outputs = file_name("states", i), *trace = file_name("trace", i);
         struct sink_options so = {.dir = o->dir,
-                                  .pattern = o->pattern,
+                                  .pattern = pattern_of(o, input),
                                   .outputs = outputs,
                                   .trace = trace,
                                   .is_states_only = true};
@@ -103,7 +114,7 @@ int states_forward(const struct states_options *o, struct model *m,
     int ret = fill(&all, input, m, err);
 
     if (ret == 0)
-        ret = open_sinks(&all, o, m, f, err);
+        ret = open_sinks(&all, o, input, m, f, err);
     if (ret == 0)
         ret =
             model_forward(m, f, all.sequences, (int64_t)all.count, &taps, err);
@@ -150,7 +161,7 @@ int states_record(const struct states_options *o,
         ret = record_ids(input, i, s, err);
         if (ret == 0)
             ret = stage_output(s, o->dir, outputs, err);
-        if (ret == 0 && o->pattern)
+        if (ret == 0 && pattern_of(o, input))
             ret = stage_output(s, o->dir, trace, err);
         free(outputs);
         free(trace);

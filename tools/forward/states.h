@@ -9,7 +9,8 @@
 /*
  * Hidden states of the records of a parity input, all in one pass over the
  * weights: states-0.safetensors, states-1 ..., one a record, each the tensor
- * hidden_states [tokens, hidden]; with a pattern also trace-0.safetensors ...
+ * hidden_states [tokens, hidden]; with a pattern also trace-0.safetensors ...,
+ * which without one hold the choices of experts when the input names traces.
  */
 struct states_options {
     const char *pattern; /* of --trace, or NULL */

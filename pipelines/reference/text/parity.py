@@ -78,9 +78,10 @@ def record(pack, ids, out, trace=None, threads=1, more=None):
             model.save({"hidden_states": states}, out / name)
             records.append({"tokenIds": row, "hidden": name})
             if trace:
+                records[-1]["trace"] = f"trace{kind}-{i}.safetensors"
                 model.save({f"trace.{stage}": rows for stage, rows in stages.items()
                             if fnmatch.fnmatchcase(stage, trace)},
-                           out / f"trace{kind}-{i}.safetensors")
+                           out / records[-1]["trace"])
         (out / f"parity{kind}.json").write_text(json.dumps({"records": records}) + "\n")
     document = {
         "format": "assay-parity-reference-1",
