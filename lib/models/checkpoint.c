@@ -31,6 +31,7 @@ struct wanted {
     int64_t out, in;
     bool is_kept;
     void *target;
+    bool is_prefix; /* may the tensor be longer? */
 };
 
 struct entry {
@@ -297,6 +298,19 @@ void part_param(struct part *p, struct param *target, int64_t count,
     w->count = count;
 }
 
+void part_prefix(struct part *p, struct param *target, int64_t count,
+                 const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    struct wanted *w = add(p, WANTED_PARAM, target, format, ap);
+    va_end(ap);
+    w->shape = SHAPE(count);
+    w->count = count;
+    w->is_prefix = true;
+}
+
 void part_ints(struct part *p, const int64_t **target, int64_t count,
                const char *format, ...)
 {
@@ -499,8 +513,9 @@ static int expect_one(const struct checkpoint *c, const struct wanted *w,
         return expect_quantized(c, w, &s, err);
     s.data->is_wanted = true;
     /* a small tensor may have any shape of its size */
+    int64_t count = shape_count(&s.data->info->shape);
     if ((w->kind == WANTED_DENSE ||
-         shape_count(&s.data->info->shape) != w->count) &&
+         (w->is_prefix ? count < w->count : count != w->count)) &&
         check_shape(s.data, w->shape, err))
         return -1;
     enum dtype dtype = s.data->info->dtype;

@@ -95,7 +95,11 @@ void part_rows(struct part *p, struct dense_weight *target, int64_t out,
 void part_param(struct part *p, struct param *target, int64_t count,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* The same of integers, I64 or I32. */
+/* The first `count` numbers of a small tensor that may hold more. */
+void part_prefix(struct part *p, struct param *target, int64_t count,
+                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* A small tensor of integers, I64 or I32. */
 void part_ints(struct part *p, const int64_t **target, int64_t count,
                const char *format, ...) __attribute__((format(printf, 4, 5)));
 

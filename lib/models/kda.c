@@ -42,7 +42,8 @@ void kda_part(const struct kda *m, struct kda_weights *w, struct part *p,
     part_param(p, &w->k_conv, wide * m->taps, "%s.k_conv1d.weight", prefix);
     part_param(p, &w->v_conv, wide * m->taps, "%s.v_conv1d.weight", prefix);
     part_param(p, &w->dt_bias, wide, "%s.dt_bias", prefix);
-    part_param(p, &w->a_log, m->heads, "%s.A_log", prefix);
+    (m->is_padded ? part_prefix : part_param)(p, &w->a_log, m->heads,
+                                              "%s.A_log", prefix);
     p->is_kept = was_kept;
 }
 

@@ -116,8 +116,10 @@ static int read_kda(struct kimi3 *m, const struct section *s, struct err *err)
         return -1;
     if (!linear)
         return 0;
-    *k = (struct kda){
-        .hidden = m->decoder.hidden, .bound = NAN, .eps = m->decoder.eps};
+    *k = (struct kda){.hidden = m->decoder.hidden,
+                      .bound = NAN,
+                      .eps = m->decoder.eps,
+                      .is_padded = true};
     if (config_count(linear, "num_heads", -1, &k->heads, err) ||
         config_count(linear, "head_dim", -1, &k->dim, err) ||
         config_count(linear, "short_conv_kernel_size", 4, &k->taps, err) ||
@@ -574,6 +576,6 @@ static const struct decoder_hooks hooks = {
 };
 
 const struct model_family kimi_k3_family =
-    DECODER_FAMILY_OF("kimi_k3", &hooks, SUMS_CHAIN128);
+    DECODER_FAMILY_OF("kimi_k3", &hooks, SUMS_CHAIN);
 const struct model_family kimi_linear_family =
-    DECODER_FAMILY_OF("kimi_linear", &hooks, SUMS_CHAIN128);
+    DECODER_FAMILY_OF("kimi_linear", &hooks, SUMS_CHAIN);

@@ -36,6 +36,9 @@ same "residual pairs spelt otherwise" --rename _res_proj.weight=_res.proj_weight
     --rename _res_norm.weight=_res.norm_weight
 same "a bias without its gate" \
     --rename gate.e_score_correction_bias=e_score_correction_bias
+same "rates longer than the heads, of another shape" --pad A_log --flat A_log
+same "convolutions and biases of another shape" --flat conv1d --flat dt_bias
+same "experts stacked" --fuse
 same "keys that nothing reads" --set text_config.rope_theta=5 \
     --set text_config.head_dim=999 --set text_config.model_max_length=7
 refused 4 "'text_config.mla_use_nope' is not true" \
@@ -49,6 +52,7 @@ refused 4 "'text_config.linear_attn_config.gate_lower_bound' is not below 0" \
     --set text_config.linear_attn_config.gate_lower_bound=1
 refused 4 "'text_config.linear_attn_config.forget_gate' is not known" \
     --set text_config.linear_attn_config.forget_gate=1
+refused 3 "dt_bias' is" --pad dt_bias
 refused 4 "'text_config.moe_router_activation_func' is 'relu'" \
     --set 'text_config.moe_router_activation_func="relu"'
 # without its key the residual is an ordinary one, and these tensors unread

@@ -2,18 +2,20 @@
 """Copies a checkpoint with another layout or another meaning, for tests.
 
     repack.py IN OUT [--set KEY=JSON] [--drop KEY] [--rename FROM=TO]
-              [--swap A=B] [--fuse] [--ones NAME] [--zeros NAME] [--nan NAME]
+              [--swap A=B] [--fuse] [--pad NAME] [--flat NAME] [--ones NAME] [--zeros NAME] [--nan NAME]
               [--shards N]
 
 --set and --drop change config.json (KEY may be a.b); --rename replaces text in
 every tensor name, --swap exchanges two tensors, --fuse stacks w1, w3 and w2 of
-all experts as mlp.experts.gate_up_proj and .down_proj, --ones, --zeros and --nan fill
+all experts as mlp.experts.gate_up_proj and .down_proj, --pad repeats the numbers
+of tensors whose name contains NAME as rows more, --flat makes them [1, 1, N], --ones, --zeros and --nan fill
 BF16 tensors whose name contains NAME, --shards writes an index.  Standard
 library only.
 """
 
 import argparse
 import json
+import math
 import os
 import re
 import struct
@@ -78,7 +80,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("source")
     p.add_argument("out")
-    for name in ("set", "drop", "rename", "swap", "ones", "zeros", "nan"):
+    for name in ("set", "drop", "rename", "swap", "pad", "flat", "ones", "zeros", "nan"):
         p.add_argument("--" + name, action="append", default=[])
     p.add_argument("--fuse", action="store_true")
     p.add_argument("--shards", type=int, default=1)
@@ -97,6 +99,12 @@ def main():
         tensors = fuse(tensors)
     for old, new in (s.split("=", 1) for s in a.rename):
         tensors = {k.replace(old, new): v for k, v in tensors.items()}
+    for k, (dtype, shape, raw) in tensors.items():
+        if any(n in k for n in a.pad):
+            shape, raw = [2 * shape[0]] + shape[1:], raw + raw[::-1]
+        if any(n in k for n in a.flat):
+            shape = [1, 1, math.prod(shape)]
+        tensors[k] = (dtype, shape, raw)
     for names, value in ((a.ones, BF16_ONE), (a.zeros, b"\0\0"), (a.nan, b"\xc0\x7f")):
         for k, (dtype, shape, raw) in tensors.items():
             if any(n in k for n in names):

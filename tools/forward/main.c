@@ -310,9 +310,8 @@ static json_t *orders(const struct forward_options *f)
         "{s:s, s:s, s:s, s:s}", "packed", "grid24 v1",
         "packed without rotation", "grid32 v1 (f32), grid24 v1", "products",
         f->precision != PRECISION_BF16 ? "chain128 v1"
-        : f->sums == SUMS_TORCH   ? "torch-amx v1 (bf16 by bf16), chain128 v1"
-        : f->sums == SUMS_WRITTEN ? "blocks32 v1 (bf16 by bf16), chain128 v1"
-                                  : "chain128 v1",
+        : f->sums == SUMS_TORCH ? "torch-amx v1 (bf16 by bf16), chain128 v1"
+                                : "blocks32 v1 (bf16 by bf16), chain128 v1",
         "rows", "lanes16 v1; of PyTorch's graphs cascade8 v1");
 }
 

@@ -40,7 +40,10 @@ def upstream(pack, threads):
     """The implementation that knows the pack's model_type.  A Model has run(ids):
     states and stages; widen(): from bf16 to f32; save(tensors, path); linear(x, w)
     for processor.py; describe(), implementation and packages for record.json."""
-    from transformers_model import Model
+    if config_of(pack)["model_type"] == "kimi_k3":  # Transformers has no class
+        from mlx_model import Model
+    else:
+        from transformers_model import Model
 
     return Model(pack, threads)
 
@@ -55,9 +58,13 @@ def read_ids(path):
     return ids
 
 
-def vocabulary(pack):
-    config = json.loads((Path(pack) / "config.json").read_bytes())
-    return config.get("text_config", config)["vocab_size"]
+def config_of(pack):
+    return json.loads((Path(pack) / "config.json").read_bytes())
+
+
+def text_of(pack):
+    config = config_of(pack)
+    return config.get("text_config", config)
 
 
 def draw_ids(lengths, seed, vocab):
@@ -122,7 +129,7 @@ def main():
             ids, drawn = read_ids(o.ids), {}
         else:
             lengths = [int(n) for n in o.lengths.split(",")]
-            ids = draw_ids(lengths, o.seed, vocabulary(o.model))
+            ids = draw_ids(lengths, o.seed, text_of(o.model)["vocab_size"])
             drawn = {"token_ids": f"random, seed {o.seed}"}
         part.mkdir(parents=True)
         record(o.model, ids, part, o.trace, o.threads, drawn)

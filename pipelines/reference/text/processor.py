@@ -42,15 +42,28 @@ def blocks32(x, w):
     return y
 
 
+def chain(x, w):
+    """The same in the order chain v1: one sum from the first column to the last."""
+    y = np.zeros((len(x), len(w)), np.float32)
+    for i in range(x.shape[1]):
+        y += x[:, i, None] * w[None, :, i]
+    return y
+
+
+ORDERS = {"blocks32 v1": blocks32, "chain v1": chain}
+
+
 def products(linear):
-    """How many bf16 products of random rows differ from blocks32 v1."""
+    """How many bf16 products of random rows differ from each order."""
     draw = np.random.default_rng(1)
-    differing = total = 0
+    differing, total = dict.fromkeys(ORDERS, 0), 0
     for k in (64, 80, 512, 1024):
-        x = bf16(draw.standard_normal((16, k), np.float32))
-        w = bf16(draw.standard_normal((64, k), np.float32))
-        differing += int((linear(x, w) != bf16(blocks32(x, w))).sum())
-        total += 16 * 64
+        x = bf16(draw.standard_normal((128, k), np.float32))
+        w = bf16(draw.standard_normal((256, k), np.float32))
+        y = linear(x, w)
+        total += y.size
+        for name, order in ORDERS.items():
+            differing[name] += int((y != bf16(order(x, w))).sum())
     return differing, total
 
 
@@ -61,7 +74,7 @@ def describe(linear):
     return {
         "instructions": [name for name in INSTRUCTIONS if name in have],
         "machine": platform.machine(),
-        "order": "blocks32 v1" if differing == 0 else "not blocks32 v1",
-        "order_measured": f"{differing} of {total} bf16 products, rows of 64 to 1024,"
-        " differ from blocks32 v1",
+        "order": next((name for name, n in differing.items() if n == 0), "neither"),
+        "order_measured": f"of {total} bf16 products, rows of 64 to 1024, "
+        + ", ".join(f"{n} differ from {name}" for name, n in differing.items()),
     }
