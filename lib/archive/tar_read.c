@@ -2,6 +2,7 @@
 #include "archive/tar.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "hash/queue.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -18,8 +19,8 @@ struct tar_reader {
     char *path;
     struct archive *tar;
     ZSTD_DCtx *zstd;
-    struct hash *hash;
-    char *packed, *plain; /* one step of each */
+    struct hash_queue *hash; /* of the tar, while we look at it */
+    char *packed;            /* one step */
     ZSTD_inBuffer in;
     size_t frame_left; /* 0: between frames */
     int64_t size;      /* of tar, so far */
@@ -46,12 +47,12 @@ static int fill(struct tar_reader *r)
     return 0;
 }
 
-static void note(struct tar_reader *r, size_t len)
+static void note(struct tar_reader *r, const char *plain, size_t len)
 {
     size_t last = len;
 
-    hash_add(r->hash, r->plain, len);
-    while (last > 0 && r->plain[last - 1] == '\0')
+    hash_queue_add(r->hash, len);
+    while (last > 0 && plain[last - 1] == '\0')
         last--;
     if (last)
         r->written = r->size + (int64_t)last;
@@ -61,10 +62,10 @@ static void note(struct tar_reader *r, size_t len)
 static la_ssize_t give(struct archive *tar, void *context, const void **data)
 {
     struct tar_reader *r = context;
-    ZSTD_outBuffer out = {r->plain, ZSTD_DStreamOutSize(), 0};
+    ZSTD_outBuffer out = {hash_queue_next(r->hash), ZSTD_DStreamOutSize(), 0};
 
     (void)tar;
-    *data = r->plain;
+    *data = out.dst;
     while (out.pos == 0) {
         size_t before = r->in.pos;
 
@@ -80,7 +81,7 @@ static la_ssize_t give(struct archive *tar, void *context, const void **data)
             return err_set(&r->err, ERR_INPUT, "%s: a zstd frame is cut short",
                            r->path);
     }
-    note(r, out.pos);
+    note(r, out.dst, out.pos);
     if (r->size > r->limit)
         return err_set(&r->err, ERR_INPUT,
                        "%s: unpacks to more than %lld bytes", r->path,
@@ -107,9 +108,8 @@ struct tar_reader *tar_reader_open(const char *path, struct err *err)
     r->fd = io_open(path, &size, err);
     if (r->fd < 0)
         goto fail;
-    r->hash = hash_new(HASH_SHA256);
+    r->hash = hash_queue_new(HASH_SHA256, ZSTD_DStreamOutSize());
     r->packed = xmalloc(ZSTD_DStreamInSize());
-    r->plain = xmalloc(ZSTD_DStreamOutSize());
     r->zstd = ZSTD_createDCtx();
     r->tar = archive_read_new();
     if (!r->zstd || !r->tar ||
@@ -136,11 +136,10 @@ void tar_reader_close(struct tar_reader *r)
     if (r->tar)
         archive_read_free(r->tar);
     ZSTD_freeDCtx(r->zstd);
-    hash_free(r->hash);
+    hash_queue_free(r->hash);
     if (r->fd >= 0)
         close(r->fd);
     free(r->packed);
-    free(r->plain);
     free(r->path);
     free(r);
 }
@@ -236,6 +235,6 @@ int64_t tar_reader_data(struct tar_reader *r, void *data, size_t len,
 void tar_reader_identity(struct tar_reader *r, char sha256[HASH_SHA256_HEX],
                          int64_t *size)
 {
-    hash_hex(r->hash, sha256);
+    hash_queue_hex(r->hash, sha256);
     *size = r->size;
 }
