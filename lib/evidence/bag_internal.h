@@ -17,9 +17,6 @@ void bag_oxum(const struct bag_files *files, char out[64]);
 void bag_fault(json_t *faults, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Digest and size of the file root/f->path. */
-int bag_hash_below(const char *root, struct bag_file *f, struct err *err);
-
 /* Walks dir/data and hashes what is there; what may not stand in evidence is a
  * fault. */
 int bag_load_payload(const char *dir, struct bag_files *files, json_t *faults,

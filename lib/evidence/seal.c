@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "hash/files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,12 +62,20 @@ static int walk(struct walk *w, const char *below, int depth, struct err *err)
     return ret;
 }
 
-int bag_hash_below(const char *root, struct bag_file *f, struct err *err)
+static int hash_payload(const char *dir, struct bag_files *files,
+                        struct err *err)
 {
-    char *path = path_join(root, f->path);
-    int ret = hash_sha256_file(path, f->sha256, &f->size, err);
+    struct hash_file *found = xcalloc(files->count + 1, sizeof(*found));
 
-    free(path);
+    for (size_t i = 0; i < files->count; i++)
+        found[i].path = path_join(dir, files->items[i].path);
+    int ret = hash_files(found, files->count, HASH_SHA1, err);
+    for (size_t i = 0; i < files->count; i++) {
+        memcpy(files->items[i].sha256, found[i].sha256, HASH_SHA256_HEX);
+        files->items[i].size = found[i].size;
+        free((char *)found[i].path);
+    }
+    free(found);
     return ret;
 }
 
@@ -79,10 +88,7 @@ int bag_load_payload(const char *dir, struct bag_files *files, json_t *faults,
         return -1;
     bag_sort(files);
     bag_check_folded(files, faults);
-    for (size_t i = 0; i < files->count; i++)
-        if (bag_hash_below(dir, &files->items[i], err))
-            return -1;
-    return 0;
+    return hash_payload(dir, files, err);
 }
 
 static void manifest_line(struct buf *out, const char *sha256, const char *path)

@@ -3,20 +3,17 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "hash/sha256_pair.h"
+#include "hash/files.h"
 #include "receipt/receipt_internal.h"
 
 #include <limits.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_FILES = 1000000, MAX_DEPTH = 64, MAX_THREADS = 8 };
+enum { MAX_FILES = 1000000, MAX_DEPTH = 64 };
 
 static const char *const ignored[] = {".git", ".cache", ".locks",
                                       "CACHEDIR.TAG"};
@@ -229,23 +226,12 @@ static int check_pointer(const char *path, int64_t size, struct err *err)
     return ret;
 }
 
-struct job {
-    struct receipt *r;
-    const struct receipt *listed; /* NULL: there is none */
-    struct receipt_cache *cache;  /* or NULL; under the mutex */
-    const char *pack;
-    bool is_paired; /* two files at once are worth it */
-    atomic_size_t next;
-    pthread_mutex_t mutex;
-    size_t failed; /* smallest index that failed; its reason is in err */
-    struct err *err;
-};
-
 /* Must the content's own blob id be known?  Not where the listed id is that of
  * the pointer to the listed content, which its SHA-256 decides. */
-static bool needs_blob(const struct job *j, const struct receipt_file *found)
+static bool needs_blob(const struct receipt *listed,
+                       const struct receipt_file *found)
 {
-    const struct receipt_file *f = find(j->listed, found->path);
+    const struct receipt_file *f = find(listed, found->path);
     char pointer[HASH_GIT_HEX];
     int64_t size;
 
@@ -255,7 +241,7 @@ static bool needs_blob(const struct job *j, const struct receipt_file *found)
         return false;
     if (!f->sha256[0] || f->size < 0)
         return true;
-    receipt_pointer(f, receipt_hash(j->listed), pointer, &size);
+    receipt_pointer(f, receipt_hash(listed), pointer, &size);
     return strcmp(pointer, f->git_blob) != 0;
 }
 
@@ -274,175 +260,101 @@ static int hash_link(const char *path, enum hash_kind hash,
     return 0;
 }
 
-/* One file: what is known of it before and while it is hashed. */
+/* One file of which the content must be read. */
 struct task {
-    size_t index; /* of the job's files */
     struct receipt_file *file;
     char *path, *real; /* real: with a cache only */
     struct stat before;
-    struct timespec now;
-    bool wants_blob, is_done;
-    struct err err;
 };
 
-/* What needs no reading of the content: a link's text, the cache. */
-static void task_begin(struct job *j, struct task *t, size_t index)
-{
-    enum hash_kind hash = j->listed ? receipt_hash(j->listed) : HASH_SHA1;
-    struct receipt_file *f = &j->r->files[index];
+struct hashing {
+    struct receipt *r;
+    const struct receipt *listed; /* NULL: there is none */
+    struct receipt_cache *cache;  /* or NULL */
+    const char *pack;
+    enum hash_kind kind;
+    struct task *tasks;
+    struct hash_file *files; /* of the tasks */
+    size_t count;
+};
 
-    *t = (struct task){.index = index,
-                       .file = f,
-                       .path = path_join(j->pack, f->path),
-                       .wants_blob = needs_blob(j, f)};
-    if (f->is_link) {
-        hash_link(t->path, hash, f, &t->err);
-        t->is_done = true;
-        return;
+/* What needs no reading of the content: a link's text, the cache.  Else it
+ * becomes a task. */
+static int prepare(struct hashing *h, struct receipt_file *f, struct err *err)
+{
+    struct task t = {.file = f, .path = path_join(h->pack, f->path)};
+    bool wants_blob = needs_blob(h->listed, f), is_known = f->is_link;
+    int ret = f->is_link ? hash_link(t.path, h->kind, f, err) : 0;
+
+    if (!is_known && h->cache)
+        t.real = realpath(t.path, NULL);
+    if (t.real && stat(t.real, &t.before) == 0 && !h->cache->full &&
+        receipt_cache_find(h->cache, t.real, &t.before, wants_blob, h->kind,
+                           f)) {
+        receipt_cache_keep(h->cache, t.real);
+        h->cache->skipped++;
+        is_known = true;
     }
-    t->real = j->cache ? realpath(t->path, NULL) : NULL;
-    if (t->real && stat(t->real, &t->before) == 0 && !j->cache->full) {
-        pthread_mutex_lock(&j->mutex);
-        if (receipt_cache_find(j->cache, t->real, &t->before, t->wants_blob,
-                               hash, f)) {
-            receipt_cache_keep(j->cache, t->real);
-            j->cache->skipped++;
-            t->is_done = true;
-        }
-        pthread_mutex_unlock(&j->mutex);
+    if (is_known) {
+        free(t.real);
+        free(t.path);
+        return ret;
     }
-    /* the clock that the system stamps files with: what is written from here
-     * on has no earlier time than this one */
-    clock_gettime(CLOCK_REALTIME_COARSE, &t->now);
+    h->files[h->count] =
+        (struct hash_file){.path = t.path, .wants_blob = wants_blob};
+    h->tasks[h->count++] = t;
+    return 0;
 }
 
-/* Remembers what was hashed, and what went wrong. */
-static void task_end(struct job *j, struct task *t)
+/* What a task found; it is remembered unless it changed under our hands. */
+static int settle(struct hashing *h, size_t i, int64_t now, struct err *err)
 {
+    struct task *t = &h->tasks[i];
+    const struct hash_file *found = &h->files[i];
     struct receipt_file *f = t->file;
     struct stat after;
 
-    /* changed under our hands: not worth remembering */
-    if (!t->err.code && !t->is_done && t->real && stat(t->real, &after) == 0 &&
-        memcmp(&t->before.st_ctim, &after.st_ctim, sizeof(after.st_ctim)) ==
-            0) {
-        pthread_mutex_lock(&j->mutex);
-        receipt_cache_add(j->cache, t->real, &t->before,
-                          (int64_t)t->now.tv_sec * 1000000000 + t->now.tv_nsec,
-                          f);
-        pthread_mutex_unlock(&j->mutex);
-    }
-    if (!t->err.code && !f->is_link)
-        check_pointer(t->path, f->size, &t->err);
-    if (t->err.code) {
-        pthread_mutex_lock(&j->mutex);
-        if (t->index < j->failed) {
-            j->failed = t->index;
-            *j->err = t->err;
-        }
-        pthread_mutex_unlock(&j->mutex);
-    }
-    free(t->real);
-    free(t->path);
-}
-
-static void task_hash(struct job *j, struct task *t)
-{
-    enum hash_kind hash = j->listed ? receipt_hash(j->listed) : HASH_SHA1;
-    struct receipt_file *f = t->file;
-
-    if (!t->is_done)
-        hash_file(t->path, hash, f->sha256, t->wants_blob ? f->git_blob : NULL,
-                  &f->size, &t->err);
-    task_end(j, t);
-}
-
-static void tasks_hash(struct job *j, struct task *a, struct task *b)
-{
-    struct sha256_file fa = {.path = a->path}, fb = {.path = b->path};
-
-    sha256_pair(&fa, &fb);
-    memcpy(a->file->sha256, fa.sha256, HASH_SHA256_HEX);
-    memcpy(b->file->sha256, fb.sha256, HASH_SHA256_HEX);
-    a->file->size = fa.size;
-    b->file->size = fb.size;
-    a->err = fa.err;
-    b->err = fb.err;
-    task_end(j, a);
-    task_end(j, b);
-}
-
-struct worker {
-    struct job *job;
-    size_t first; /* every worker has a file before one takes a second */
-};
-
-static void *hash_some(void *arg)
-{
-    struct worker *w = arg;
-    struct job *j = w->job;
-    struct task waits, t; /* one that a second is looked for */
-    bool has_one = false;
-
-    pthread_mutex_lock(&j->mutex); /* until all have started */
-    pthread_mutex_unlock(&j->mutex);
-    for (size_t i = w->first; i < j->r->count;
-         i = atomic_fetch_add(&j->next, 1)) {
-        task_begin(j, &t, i);
-        if (t.is_done || t.wants_blob || !j->is_paired) {
-            task_hash(j, &t);
-        } else if (has_one) {
-            tasks_hash(j, &waits, &t);
-            has_one = false;
-        } else {
-            waits = t;
-            has_one = true;
-        }
-    }
-    if (has_one)
-        task_hash(j, &waits);
-    return NULL;
-}
-
-/* How many threads may run at once, as the system lets us. */
-static size_t processors(void)
-{
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
-
-    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (size_t)n;
+    memcpy(f->sha256, found->sha256, sizeof(f->sha256));
+    memcpy(f->git_blob, found->git_blob, sizeof(f->git_blob));
+    f->size = found->size;
+    if (t->real && stat(t->real, &after) == 0 &&
+        memcmp(&t->before.st_ctim, &after.st_ctim, sizeof(after.st_ctim)) == 0)
+        receipt_cache_add(h->cache, t->real, &t->before, now, f);
+    return check_pointer(t->path, f->size, err);
 }
 
 /* Files side by side; the error told is that of the first path. */
-static int hash_files(struct receipt *r, const struct receipt *listed,
-                      struct receipt_cache *cache, const char *pack,
-                      struct err *err)
+static int hash_all(struct receipt *r, const struct receipt *listed,
+                    struct receipt_cache *cache, const char *pack,
+                    struct err *err)
 {
-    struct job j = {.r = r,
-                    .listed = listed,
-                    .cache = cache,
-                    .pack = pack,
-                    .is_paired = sha256_pair_helps(),
-                    .failed = SIZE_MAX,
-                    .err = err};
-    pthread_t threads[MAX_THREADS];
-    struct worker workers[MAX_THREADS];
-    size_t want = processors(), n = 0;
+    struct hashing h = {.r = r,
+                        .listed = listed,
+                        .cache = cache,
+                        .pack = pack,
+                        .kind = listed ? receipt_hash(listed) : HASH_SHA1};
+    struct timespec now;
+    int ret = 0;
 
-    pthread_mutex_init(&j.mutex, NULL);
-    pthread_mutex_lock(&j.mutex);
-    for (; n + 1 < want && n + 1 < r->count; n++) {
-        workers[n] = (struct worker){&j, n + 1};
-        if (pthread_create(&threads[n], NULL, hash_some, &workers[n]))
-            break;
+    h.tasks = xcalloc(r->count + 1, sizeof(*h.tasks));
+    h.files = xcalloc(r->count + 1, sizeof(*h.files));
+    for (size_t i = 0; i < r->count && ret == 0; i++)
+        ret = prepare(&h, &r->files[i], err);
+    /* the clock that the system stamps files with: what is written from here
+     * on has no earlier time than this one */
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (ret == 0)
+        ret = hash_files(h.files, h.count, h.kind, err);
+    for (size_t i = 0; i < h.count; i++) {
+        if (ret == 0)
+            ret = settle(&h, i, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+                         err);
+        free(h.tasks[i].real);
+        free(h.tasks[i].path);
     }
-    atomic_store(&j.next, n + 1);
-    pthread_mutex_unlock(&j.mutex);
-    hash_some(&(struct worker){&j, 0});
-    for (size_t i = 0; i < n; i++)
-        pthread_join(threads[i], NULL);
-    pthread_mutex_destroy(&j.mutex);
-    return j.failed == SIZE_MAX ? 0 : -1;
+    free(h.tasks);
+    free(h.files);
+    return ret;
 }
 
 int receipt_record(struct receipt *r, const char *pack, struct err *err)
@@ -452,7 +364,7 @@ int receipt_record(struct receipt *r, const char *pack, struct err *err)
         return -1;
     if (r->count == 0)
         return err_set(err, ERR_INPUT, "%s: no files", pack);
-    if (hash_files(r, NULL, NULL, pack, err))
+    if (hash_all(r, NULL, NULL, pack, err))
         return -1;
     for (size_t i = 0; i < r->count; i++) {
         struct receipt_file *f = &r->files[i];
@@ -480,7 +392,7 @@ int receipt_verify_cached(const struct receipt *r, const char *pack,
     struct receipt disk = RECEIPT_INIT;
 
     *out = (struct receipt_report){.disk = RECEIPT_INIT};
-    if (walk(&disk, r, pack, err) || hash_files(&disk, r, cache, pack, err)) {
+    if (walk(&disk, r, pack, err) || hash_all(&disk, r, cache, pack, err)) {
         receipt_release(&disk);
         return -1;
     }
