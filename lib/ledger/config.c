@@ -375,6 +375,29 @@ int config_real(const struct section *s, const char *keys, double fallback,
     return 0;
 }
 
+int config_real_or_null(const struct section *s, const char *keys,
+                        double fallback, double *out, struct err *err)
+{
+    json_t *standard = isnan(fallback) ? json_null() : json_real(fallback);
+    json_t *value;
+    const char *rest = keys;
+    char key[64], name[64];
+    int ret = find(s, keys, key, standard, &value, err);
+
+    json_decref(standard);
+    if (ret)
+        return -1;
+    if (value && !json_is_number(value))
+        return malformed(s, key, "is neither a number nor null", err);
+    *out = value ? json_number_value(value) : fallback;
+    while (!value && next_key(&rest, name))
+        if (config_is_null(s, name)) {
+            note(s, name, READ, NULL);
+            *out = NAN;
+        }
+    return 0;
+}
+
 int config_flag(const struct section *s, const char *keys, bool fallback,
                 bool *out, struct err *err)
 {

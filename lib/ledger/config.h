@@ -53,6 +53,9 @@ int config_amount(const struct section *s, const char *keys, int64_t fallback,
                   int64_t *out, struct err *err);
 int config_real(const struct section *s, const char *keys, double fallback,
                 double *out, struct err *err);
+/* The same of a key whose null says that there is none: NaN. */
+int config_real_or_null(const struct section *s, const char *keys,
+                        double fallback, double *out, struct err *err);
 int config_flag(const struct section *s, const char *keys, bool fallback,
                 bool *out, struct err *err);
 int config_text(const struct section *s, const char *keys, const char *fallback,

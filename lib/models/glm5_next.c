@@ -29,6 +29,8 @@
 
 struct kind {
     bool is_linear, is_sparse; /* its attention, its ffn */
+    bool is_shared, is_kept;   /* what it sees is the layer's before; is the
+                                  next layer's */
 };
 
 struct glm {
@@ -38,7 +40,9 @@ struct glm {
     struct kda kda;
     struct mla mla;
     struct pool_indexer indexer;
-    double limit; /* of every ffn's gate and up */
+    double limit;        /* of every ffn's gate and up */
+    unsigned char *seen; /* what is kept for the next layer, [rows, rows] of
+                            every sequence */
 };
 
 struct layer {
@@ -107,7 +111,7 @@ static int read_kinds(struct glm *m, const struct section *s, struct err *err)
         struct kind *k = &m->kinds[i];
         const char *type;
 
-        *k = (struct kind){i % 4 != 3, i >= 3};
+        *k = (struct kind){.is_linear = i % 4 != 3, .is_sparse = i >= 3};
         if (attention) {
             type = text_at(attention, i);
             k->is_linear = strcmp(type, "linear_attention") == 0;
@@ -134,41 +138,71 @@ static int read_kinds(struct glm *m, const struct section *s, struct err *err)
     return 0;
 }
 
-/* Every layer of sparse attention must have an indexer of its own. */
-static int read_indexers(struct glm *m, const struct section *s,
-                         struct err *err)
+/* Has a layer an indexer of its own?  What says so: a list of a word a layer,
+ * a letter a layer, or how many layers share one. */
+static int read_indexer_of(const struct section *s, int64_t layers,
+                           bool *is_full, struct err *err)
 {
-    const json_t *types, *pattern = config_value(s, "index_topk_pattern");
+    static const char types_key[] = "indexer_types";
+    static const char pattern_key[] = "index_topk_pattern";
+    const json_t *types, *pattern = config_value(s, pattern_key);
+    const char *key = types_key, *letters = json_string_value(pattern);
     int64_t every, skip;
 
-    if (read_list(s, "indexer_types", m->decoder.layers, &types, err) ||
+    if (read_list(s, types_key, layers, &types, err) ||
         config_amount(s, "index_topk_freq", 1, &every, err) ||
         config_amount(s, "index_skip_topk_offset", 2, &skip, err))
         return -1;
-    if (json_is_array(pattern) &&
-        read_list(s, "index_topk_pattern", m->decoder.layers, &pattern, err))
-        return -1;
-    if (json_is_string(pattern) &&
-        json_string_length(pattern) != (size_t)m->decoder.layers)
-        return config_refuse(s, "index_topk_pattern", err,
+    if (!types && !letters) {
+        key = pattern_key;
+        if (read_list(s, key, layers, &types, err))
+            return -1;
+    }
+    if (!types && letters && strlen(letters) != (size_t)layers)
+        return config_refuse(s, pattern_key, err,
                              "is not as long as there are layers");
-    for (int64_t i = 0; i < m->decoder.layers; i++) {
+    for (int64_t i = 0; i < layers; i++) {
         int64_t past = i - skip + 1 > 0 ? i - skip + 1 : 0;
-        bool is_full = every <= 1 || past % every == 0;
+        const char *word = types               ? text_at(types, i)
+                           : !letters          ? NULL
+                           : letters[i] == 'F' ? "full"
+                           : letters[i] == 'S' ? "shared"
+                                               : "";
 
-        if (types)
-            is_full = strcmp(text_at(types, i), "full") == 0;
-        else if (json_is_array(pattern))
-            is_full = text_at(pattern, i)[0] == 'F';
-        else if (json_is_string(pattern))
-            is_full = json_string_value(pattern)[i] == 'F';
-        if (!is_full && !m->kinds[i].is_linear)
-            return config_refuse(s, "indexer_types", err,
-                                 "shares an indexer in layer %lld: not "
-                                 "supported",
+        is_full[i] =
+            word ? strcmp(word, "full") == 0 : every <= 1 || past % every == 0;
+        if (word && !is_full[i] && strcmp(word, "shared") != 0)
+            return config_refuse(s, letters && !types ? pattern_key : key, err,
+                                 "is neither full nor shared for layer %lld",
                                  (long long)i);
     }
-    return pool_indexer_read(&m->indexer, s, err);
+    return 0;
+}
+
+/* A layer that shares one stands right after the layer that has it. */
+static int read_indexers(struct glm *m, const struct section *s,
+                         struct err *err)
+{
+    int64_t layers = m->decoder.layers;
+    bool *is_full = xcalloc((size_t)layers, sizeof(*is_full));
+    int ret = read_indexer_of(s, layers, is_full, err);
+
+    for (int64_t i = 0; i < layers && ret == 0; i++) {
+        struct kind *k = &m->kinds[i], *before = i ? k - 1 : NULL;
+
+        k->is_shared = !k->is_linear && !is_full[i];
+        if (!k->is_shared)
+            continue;
+        if (!before || before->is_linear || before->is_shared)
+            ret = config_refuse(s, "indexer_types", err,
+                                "shares in layer %lld an indexer that the "
+                                "layer before does not have",
+                                (long long)i);
+        else
+            before->is_kept = true;
+    }
+    free(is_full);
+    return ret ? -1 : pool_indexer_read(&m->indexer, s, err);
 }
 
 /* A list of layer numbers, from 0 or from 1, that says which are linear. */
@@ -208,9 +242,7 @@ static int read_linear(struct glm *m, const struct section *s, struct err *err)
     if (config_count(s, "linear_num_heads", 64, &a->heads, err) ||
         config_count(s, "linear_head_dim", 128, &a->dim, err) ||
         config_count(s, "linear_conv_kernel_dim", 4, &a->taps, err) ||
-        config_real(s, "linear_lower_bound",
-                    config_is_null(s, "linear_lower_bound") ? NAN : -5,
-                    &a->bound, err) ||
+        config_real_or_null(s, "linear_lower_bound", -5, &a->bound, err) ||
         config_section(s, "linear_attn_config", &over, err))
         return -1;
     if (over) {
@@ -218,10 +250,8 @@ static int read_linear(struct glm *m, const struct section *s, struct err *err)
             config_count(over, "head_dim", a->dim, &a->dim, err) ||
             config_count(over, "short_conv_kernel_size", a->taps, &a->taps,
                          err) ||
-            config_real(over, "gate_lower_bound|lower_bound",
-                        config_is_null(over, "gate_lower_bound") ? NAN
-                                                                 : a->bound,
-                        &a->bound, err) ||
+            config_real_or_null(over, "gate_lower_bound|lower_bound", a->bound,
+                                &a->bound, err) ||
             config_flag(over, "safe_gate", true, &is_safe, err) ||
             check_numbers(m, over, "kda_layers", true, err) ||
             check_numbers(m, over, "full_attn_layers", false, err))
@@ -288,9 +318,7 @@ static int read_text(struct glm *m, const struct section *s, struct err *err)
                      err) ||
         config_count(s, "num_hidden_layers", 45, &d->layers, err) ||
         config_real(s, "rms_norm_eps", 1e-5, &m->decoder.eps, err) ||
-        config_real(s, "swiglu_limit",
-                    config_is_null(s, "swiglu_limit") ? NAN : 10, &m->limit,
-                    err) ||
+        config_real_or_null(s, "swiglu_limit", 10, &m->limit, err) ||
         config_flag(s, "tie_word_embeddings", false, &d->is_tied, err) ||
         config_expect_text(s, "hidden_act", "silu", err) ||
         config_expect_flag(s, "mhc", true, err) ||
@@ -342,17 +370,19 @@ static const struct rename renames[] = {
 static const char *const ignored[] = {"model.visual.*", "visual.*",
                                       "*.shared_head.*", NULL};
 
-static void part_attention(const struct glm *m, bool is_linear, struct layer *l,
-                           struct part *p, const char *at)
+static void part_attention(const struct glm *m, const struct kind *kind,
+                           struct layer *l, struct part *p, const char *at)
 {
     char in[96];
 
     snprintf(in, sizeof(in), "%s.self_attn", at);
-    if (is_linear) {
+    if (kind->is_linear) {
         kda_part(&m->kda, &l->linear, p, in);
         return;
     }
     mla_part(&m->mla, &l->latent, p, in);
+    if (kind->is_shared)
+        return;
     snprintf(in, sizeof(in), "%s.self_attn.indexer", at);
     pool_indexer_part(&m->indexer, &l->indexer, p, in);
 }
@@ -370,8 +400,8 @@ static void part_ffn(const struct decoder *d, bool has_experts,
     }
     snprintf(in, sizeof(in), "%s.mlp.shared_experts", at);
     expert_part(&w->ffn, p, d->shared_width, hidden, in);
-    part_dense(p, &w->router, experts, hidden, "%s.mlp.gate.weight", at);
     p->is_kept = true;
+    part_dense(p, &w->router, experts, hidden, "%s.mlp.gate.weight", at);
     part_param(p, &w->bias, experts, "%s.mlp.gate.e_score_correction_bias", at);
 }
 
@@ -387,23 +417,36 @@ static void layer_part(const struct decoder *d, int64_t i,
     hyper_part(&m->hyper, &l->attention_streams, p, in);
     snprintf(in, sizeof(in), "%s.ffn_hc", at);
     hyper_part(&m->hyper, &l->ffn_streams, p, in);
-    part_attention(m, m->kinds[i].is_linear, l, p, at);
+    part_attention(m, &m->kinds[i], l, p, at);
     part_ffn(d, is_sparse(d, i), w, p, at);
 }
 
 /* ---- attention of one sequence (5, 6) ---- */
 
-static struct act sparse(struct decoder_pass *p, const struct layer *l,
-                         const struct act *x, const int64_t *positions)
+/* What the rows of a sequence see of it: [rows, rows], kept from layer to
+ * layer where the next one shares it. */
+static unsigned char *seen_of(const struct decoder_pass *p,
+                              const struct sequence *s)
 {
-    const struct glm *m = glm_of(p->decoder);
-    struct ops *o = &p->ops;
-    struct mla_heads heads = op_mla_heads(o, &m->mla, &l->latent, x, positions);
-    const unsigned char *visible =
-        op_pool_indexer(o, &m->indexer, &l->indexer, x, &heads.latent);
+    unsigned char *seen = glm_of(p->decoder)->seen;
 
-    return op_mla_attend(o, &m->mla, &l->latent, x, &heads, visible,
-                         mla_sdpa(&m->mla, p->options->is_flash_exact));
+    for (const struct sequence *at = p->sequences; at < s; at++)
+        seen += at->rows * at->rows;
+    return seen;
+}
+
+static const unsigned char *see(struct decoder_pass *p, const struct layer *l,
+                                const struct kind *kind,
+                                const struct sequence *s, const struct act *x,
+                                const struct act *latent)
+{
+    if (kind->is_shared)
+        return seen_of(p, s);
+    const unsigned char *visible = op_pool_indexer(
+        &p->ops, &glm_of(p->decoder)->indexer, &l->indexer, x, latent);
+    if (kind->is_kept)
+        memcpy(seen_of(p, s), visible, (size_t)(s->rows * s->rows));
+    return visible;
 }
 
 static struct act attention(struct decoder_pass *p,
@@ -412,21 +455,42 @@ static struct act attention(struct decoder_pass *p,
 {
     const struct glm *m = glm_of(p->decoder);
     const struct layer *l = (const struct layer *)w;
+    const struct kind *kind = &m->kinds[layer];
+    struct ops *o = &p->ops;
 
-    if (m->kinds[layer].is_linear)
-        return op_kda(&p->ops, &m->kda, &l->linear, x);
-    return sparse(p, l, x, s->positions);
+    if (kind->is_linear)
+        return op_kda(o, &m->kda, &l->linear, x);
+    struct mla_heads heads =
+        op_mla_heads(o, &m->mla, &l->latent, x, s->positions);
+    const unsigned char *visible = see(p, l, kind, s, x, &heads.latent);
+    return op_mla_attend(o, &m->mla, &l->latent, x, &heads, visible,
+                         mla_sdpa(&m->mla, p->options->is_flash_exact));
 }
 
 /* ---- the layer (4) ---- */
+
+static int keep_seen(struct decoder_pass *p, struct err *err)
+{
+    struct glm *m = (struct glm *)p->decoder;
+    size_t all = 0;
+
+    for (int64_t i = 0; i < p->count; i++)
+        all += (size_t)(p->sequences[i].rows * p->sequences[i].rows);
+    free(m->seen);
+    m->seen = mem_array(all, 1, SIZE_MAX, err);
+    return m->seen ? 0 : -1;
+}
 
 static int run_layer(struct decoder_pass *p, const struct decoder_weights *w,
                      int64_t layer, struct act *x, struct err *err)
 {
     const struct layer *l = (const struct layer *)w;
-    const struct hyper_sites sites = {&glm_of(p->decoder)->hyper,
-                                      &l->attention_streams, &l->ffn_streams};
+    const struct glm *m = glm_of(p->decoder);
+    const struct hyper_sites sites = {&m->hyper, &l->attention_streams,
+                                      &l->ffn_streams};
 
+    if (m->kinds[layer].is_kept && keep_seen(p, err))
+        return -1;
     return hyper_layer(p, &sites, w, layer, x, err);
 }
 
@@ -464,7 +528,10 @@ static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
 
 static void release(struct decoder *d)
 {
-    free(((struct glm *)d)->kinds);
+    struct glm *m = (struct glm *)d;
+
+    free(m->kinds);
+    free(m->seen);
 }
 
 static const struct decoder_hooks hooks = {

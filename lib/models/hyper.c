@@ -28,9 +28,13 @@ int hyper_read(struct hyper *h, const struct section *s, int64_t hidden,
 static void want(const struct hyper *h, struct hyper_weights *w, struct part *p,
                  const char *prefix, int64_t out, int64_t scales)
 {
+    bool was_kept = p->is_kept;
+
     part_dense(p, &w->fn, out, h->streams * h->hidden, "%s.fn", prefix);
+    p->is_kept = true;
     part_param(p, &w->base, out, "%s.base", prefix);
     part_param(p, &w->scale, scales, "%s.scale", prefix);
+    p->is_kept = was_kept;
 }
 
 void hyper_part(const struct hyper *h, struct hyper_weights *w, struct part *p,

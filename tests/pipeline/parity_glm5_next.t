@@ -44,5 +44,29 @@ refused 's/"linear_lower_bound": -5.0/"linear_lower_bound": 5.0/' \
 refused 's/_select_tail": true/_select_tail": false/' "rows that see nothing"
 refused 's/"q_lora_rank": 32/"q_lora_rank": null/' "queries without a latent"
 refused 's/"deepseek_sparse_attention"/"sliding"/' "another attention"
-refused 's/"hc_mult": 4/"hc_mult": 4, "indexer_types": ["full", "full", "full", "shared", "full"]/' "a shared indexer"
+refused 's/"hc_mult": 4/"hc_mult": 4, "indexer_types": ["full", "full", "full", "shared", "full"]/' "an indexer shared with a layer without one"
+refused 's/"hc_mult": 4/"hc_mult": 4, "index_topk_pattern": "FFFSF"/' "by a pattern"
+refused 's/"hc_mult": 4/"hc_mult": 4, "index_topk_pattern": "FFFXF"/' "a letter that is neither"
+
+# Whatever says that every layer has an indexer of its own, and null limits.
+config() { # NAME SED: the states of the pass bf16 under another config.json
+    rm -rf "$T/pack" "$T/same"
+    mkdir "$T/pack"
+    cp "$A/model.safetensors" "$T/pack"
+    sed "$2" "$A/config.json" >"$T/pack/config.json"
+    runs 0 "$1: the pass runs" "$(bin forward)" --model "$T/pack" \
+        --parity "$A/parity.json" --precision bf16 --out "$T/same"
+}
+config "a pattern of letters" \
+    's/"hc_mult": 4/"hc_mult": 4, "index_topk_pattern": "FFFFF"/'
+same_states bf16 same "the same bytes"
+config "a pattern of words" \
+    's/"hc_mult": 4/"hc_mult": 4, "index_topk_pattern": ["full", "full", "shared", "full", "full"]/'
+same_states bf16 same "the same bytes: a linear layer has none to share"
+config "gates' bound in the older object" \
+    's/"linear_lower_bound": -5.0/"linear_lower_bound": null, "linear_attn_config": {"gate_lower_bound": null}/'
+same_states bf16 same "a safe gate is bounded by -5"
+config "no bound" 's/"linear_lower_bound": -5.0/"linear_lower_bound": null/'
+! cmp -s "$T/bf16/states-0.safetensors" "$T/same/states-0.safetensors"
+ok $? "without a bound the decay is another"
 done_testing

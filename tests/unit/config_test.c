@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "tap.h"
 
+#include <math.h>
 #include <unistd.h>
 
 static char path[] = "/tmp/assay-config-XXXXXX";
@@ -35,6 +36,36 @@ static int read_all(struct config *c, int64_t *hidden, int64_t *experts,
         return -1;
     config_ignore_common(s);
     return config_finish(c, err);
+}
+
+/* What config_real_or_null() makes of a text: value, or NaN. */
+static int read_bound(const char *text, double fallback, double *out,
+                      struct err *err)
+{
+    struct config *c = open_text(text, err);
+    int ret = c ? config_real_or_null(config_root(c), "bound|lower", fallback,
+                                      out, err)
+                : -1;
+
+    config_close(c);
+    return ret;
+}
+
+static void test_null(void)
+{
+    struct err err = ERR_INIT;
+    double v;
+
+    ok(read_bound("{\"bound\": -2.5}", -5, &v, &err) == 0 && v == -2.5,
+       "a real that may be null: its number");
+    ok(read_bound("{}", -5, &v, &err) == 0 && v == -5, "the fallback");
+    ok(read_bound("{\"lower\": null}", -5, &v, &err) == 0 && v != v,
+       "null says that there is none");
+    ok(read_bound("{}", NAN, &v, &err) == 0 && v != v,
+       "and so may the fallback");
+    ok(read_bound("{\"bound\": \"x\"}", -5, &v, &err) != 0 &&
+           err.code == ERR_INPUT,
+       "a text is neither");
 }
 
 static void test_good(void)
@@ -209,6 +240,7 @@ int main(void)
     if (fd < 0)
         return 1;
     close(fd);
+    test_null();
     test_good();
     test_refusals();
     test_ledger();
