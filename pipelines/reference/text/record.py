@@ -6,7 +6,8 @@
 For every case: DIR/CASE/prompt.txt, inputs.safetensors, reference-bf16.safetensors
 and reference-f32.safetensors; and the same under DIR-whole, where the prompt is its
 first token alone and all others are the continuation, so that there are logits of
-every position.  DIR/record.json has the versions.
+every position.  DIR/record.json has the versions, and the processor with the order in
+which it adds up.
 
 The continuation is the greedy one of bf16, decoded with a cache; every capture is
 one pass over prompt and continuation without one.  DIR must not exist; it appears when complete.
@@ -28,6 +29,8 @@ import torch
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
+import processor
+
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "jinja2")
 PRECISIONS = {"bf16": torch.bfloat16, "f32": torch.float32}
 
@@ -38,7 +41,7 @@ def options():
     parser.add_argument("--cases", required=True, type=Path)
     parser.add_argument("--protocol", type=Path)
     parser.add_argument("--out", required=True, type=Path)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     return parser.parse_args()
 
 
@@ -129,12 +132,16 @@ def main():
             ids = everything[name]
             write_case(parts[0] / name, text, ids, first, model, precision)
             write_case(parts[1] / name, None, ids, 1, model, precision)
+    def linear(x, w):
+        x, w = (torch.tensor(part).bfloat16() for part in (x, w))
+        return torch.nn.functional.linear(x, w).float().numpy()
+
     record = {
         "attention": model.config._attn_implementation,
         "capability": torch.backends.cpu.get_cpu_capability(),
         "cases_sha256": hashlib.sha256(o.cases.read_bytes()).hexdigest(),
         "class": type(model).__name__,
-        "machine": platform.machine(),
+        "processor": processor.describe(linear),
         "python": platform.python_version(),
         "threads": o.threads,
         "versions": {p: importlib.metadata.version(p) for p in PACKAGES},
