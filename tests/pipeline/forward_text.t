@@ -67,9 +67,10 @@ EOF
 }
 split 20 20
 for p in bf16 f32; do
+    states=$F/states-${p#bf16}-0.safetensors
     runs 0 "$p: forced along a continuation" "$(bin forward)" --pack $F \
         --inputs "$T/20/in" --prefix "$T/20/prefix" --precision $p --out "$T/$p"
-    is "$(python3 - "$T/$p/outputs.safetensors" $F/states-$p.safetensors <<'EOF'
+    is "$(python3 - "$T/$p/outputs.safetensors" "$(echo "$states" | sed 's/--/-/')" <<'EOF'
 import json, struct, sys
 
 def read(path, name):

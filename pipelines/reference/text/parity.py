@@ -2,7 +2,7 @@
 """Records what upstream computes for token ids: a parity input with its states.
 
     parity.py --model PACK --out DIR [--ids FILE | --lengths 1,16,65 --seed N]
-              [--trace GLOB] [--threads N]
+              [--trace GLOB [--traced N]] [--threads N]
 
 FILE is a parity input (its `hidden` is not read).  Without it the ids are random,
 a record for each length.  DIR gets, of bf16 and of f32 (the weights as loaded in
@@ -12,7 +12,8 @@ bf16, widened):
     states-N.safetensors, states-f32-N.safetensors
                                      hidden_states [rows, hidden] of record N
     trace-N.safetensors, trace-f32-N.safetensors
-                                     its stages that GLOB matches, as trace.NAME
+                                     its stages that GLOB matches, as trace.NAME (of
+                                     the first N records, in bf16 alone, with --traced)
     record.json                      what made them: versions, processor, order
 
 DIR must not exist; it appears when complete.
@@ -72,7 +73,7 @@ def draw_ids(lengths, seed, vocab):
     return [[draw.randrange(vocab) for _ in range(n)] for n in lengths]
 
 
-def record(pack, ids, out, trace=None, threads=1, more=None):
+def record(pack, ids, out, trace=None, threads=1, traced=None, more=None):
     """Writes everything but the folder itself."""
     model = upstream(pack, threads)
     for kind in PRECISIONS:
@@ -84,7 +85,7 @@ def record(pack, ids, out, trace=None, threads=1, more=None):
             states, stages = model.run(row)
             model.save({"hidden_states": states}, out / name)
             records.append({"tokenIds": row, "hidden": name})
-            if trace:
+            if trace and (traced is None or (i < traced and not kind)):
                 records[-1]["trace"] = f"trace{kind}-{i}.safetensors"
                 model.save({f"trace.{stage}": rows for stage, rows in stages.items()
                             if fnmatch.fnmatchcase(stage, trace)},
@@ -114,6 +115,7 @@ def options():
     parser.add_argument("--lengths", default="64,65")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trace")
+    parser.add_argument("--traced", type=int)
     parser.add_argument("--threads", type=int, default=1)
     return parser.parse_args()
 
@@ -132,7 +134,7 @@ def main():
             ids = draw_ids(lengths, o.seed, text_of(o.model)["vocab_size"])
             drawn = {"token_ids": f"random, seed {o.seed}"}
         part.mkdir(parents=True)
-        record(o.model, ids, part, o.trace, o.threads, drawn)
+        record(o.model, ids, part, o.trace, o.threads, o.traced, drawn)
         part.rename(o.out)
     except (OSError, ValueError, KeyError) as error:
         print(f"parity.py: {o.model}: {error}", file=sys.stderr)

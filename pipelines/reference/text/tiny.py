@@ -1,25 +1,25 @@
-"""Makes fixtures/text: tiny random checkpoints of text families, and the states
-that Transformers computes from them in f32 and bf16.
+"""Makes tiny random checkpoints of text families, and what upstream computes from
+them in bf16 and f32: fixtures/text and fixtures/families.
 
-    python tiny.py OUT
+    python tiny.py FIXTURES [NAME ...]
 
-A folder a checkpoint: config.json, model.safetensors (bf16), parity.json with
-states-bf16.safetensors, parity-f32.json with states-f32.safetensors, record.json.
+A folder a checkpoint (FIXTURES/families/minimax-m2 ...): config.json,
+model.safetensors in the spelling that upstream saves or publishes, and what
+parity.py records, with the stages of record 0 in bf16.
 """
 
-import hashlib
 import json
+import shutil
 import sys
 from pathlib import Path
 
-import safetensors
 import torch
 import transformers
-from safetensors.torch import save_file
-from transformers import LlamaConfig, Qwen3Config
+from safetensors.torch import load_file, save_file
 
-TOKENS = 48
-COMMON = dict(
+import parity
+
+SMALL = dict(
     vocab_size=128,
     hidden_size=64,
     intermediate_size=96,
@@ -38,93 +38,378 @@ LLAMA3 = dict(
     high_freq_factor=4.0,
     original_max_position_embeddings=64,
 )
+KIMI = dict(
+    vocab_size=40,
+    hidden_size=40,
+    intermediate_size=24,
+    moe_intermediate_size=16,
+    num_hidden_layers=2,
+    num_attention_heads=3,
+    num_key_value_heads=3,
+    n_routed_experts=6,
+    n_group=3,
+    topk_group=2,
+    num_experts_per_tok=3,
+    first_k_dense_replace=1,
+    kv_lora_rank=12,
+    qk_nope_head_dim=16,
+    qk_rope_head_dim=6,
+    max_position_embeddings=256,
+)
 CHECKPOINTS = {
-    "llama3": (
-        LlamaConfig,
-        dict(num_hidden_layers=2, tie_word_embeddings=True, rope_parameters=LLAMA3),
+    "text/llama3": dict(
+        config="LlamaConfig",
+        keys=dict(SMALL, num_hidden_layers=2, tie_word_embeddings=True, rope_parameters=LLAMA3),
+        lengths=(48,),
     ),
-    "llama-linear": (
-        LlamaConfig,
-        dict(
+    "text/llama-linear": dict(
+        config="LlamaConfig",
+        keys=dict(
+            SMALL,
             hidden_size=32,
             num_hidden_layers=1,
             tie_word_embeddings=False,
             rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=3.0),
         ),
+        lengths=(48,),
     ),
-    "qwen3": (
-        Qwen3Config,
-        dict(
+    "text/qwen3": dict(
+        config="Qwen3Config",
+        keys=dict(
+            SMALL,
             hidden_size=32,
             num_hidden_layers=1,
             tie_word_embeddings=True,
             head_dim=16,
             rope_parameters=dict(rope_type="default", rope_theta=1000000.0),
         ),
+        lengths=(48,),
+    ),
+    "families/minimax-m2": dict(
+        config="MiniMaxM2Config",
+        keys=dict(
+            vocab_size=48,
+            hidden_size=32,
+            intermediate_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=8,
+            num_experts_per_tok=2,
+            num_local_experts=4,
+            max_position_embeddings=256,
+            rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.5),
+        ),
+        lengths=(17, 40, 33),  # none is a whole block of the fused kernel
+    ),
+    # widths that are no whole blocks of any product, more heads than hidden / head_dim,
+    # an odd number of experts, yarn; shards and a further predictor's tensors
+    "families/minimax-m2-odd": dict(
+        config="MiniMaxM2Config",
+        keys=dict(
+            vocab_size=37,
+            hidden_size=56,
+            intermediate_size=24,
+            num_hidden_layers=2,
+            num_attention_heads=6,
+            num_key_value_heads=2,
+            head_dim=40,
+            num_experts_per_tok=3,
+            num_local_experts=5,
+            tie_word_embeddings=True,
+            max_position_embeddings=256,
+            rope_parameters=dict(
+                rope_type="yarn",
+                rope_theta=777.0,
+                partial_rotary_factor=0.75,
+                factor=4.0,
+                original_max_position_embeddings=64,
+                mscale=0.7,
+                mscale_all_dim=1.3,
+            ),
+        ),
+        lengths=(16, 1, 2, 65, 130),
+        form="shards",
+    ),
+    # block FP8, as published
+    "families/minimax-m2-fp8": dict(
+        config="MiniMaxM2Config",
+        keys=dict(
+            vocab_size=32,
+            hidden_size=48,
+            intermediate_size=32,
+            num_hidden_layers=1,
+            num_attention_heads=3,
+            num_key_value_heads=1,
+            head_dim=16,
+            num_experts_per_tok=2,
+            num_local_experts=3,
+            max_position_embeddings=256,
+            rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.5),
+        ),
+        lengths=(15, 31),
+        form="fp8",
+    ),
+    # keys and values of one width, biases, groups of experts, two shared ones, a
+    # vision tower; ids of images among the others
+    "families/kimi-k2.5": dict(
+        config="Kimi_K25Config",
+        keys=dict(
+            text_config=dict(
+                KIMI,
+                model_type="deepseek_v3",
+                q_lora_rank=20,
+                v_head_dim=22,
+                n_shared_experts=2,
+                norm_topk_prob=False,
+                routed_scaling_factor=2.827,
+                attention_bias=True,
+                rms_norm_eps=1e-2,
+                rope_parameters=dict(
+                    rope_type="yarn",
+                    rope_theta=50000.0,
+                    factor=8.0,
+                    original_max_position_embeddings=32,
+                    mscale=1.0,
+                    mscale_all_dim=1.0,
+                ),
+            ),
+            vision_config=dict(
+                num_hidden_layers=1,
+                hidden_size=16,
+                intermediate_size=16,
+                num_attention_heads=2,
+                patch_size=2,
+                pos_emb_height=2,
+                pos_emb_width=2,
+            ),
+            projection_hidden_size=16,
+            tie_word_embeddings=False,
+            image_token_id=3,
+            video_token_id=4,
+            vision_start_token_id=5,
+            vision_end_token_id=6,
+        ),
+        lengths=(17, 1, 33, 66),
+    ),
+    # flat; queries without a latent, keys and values of other widths, halves
+    # rotated, experts in every layer
+    "families/deepseek-v3": dict(
+        config="DeepseekV3Config",
+        keys=dict(
+            KIMI,
+            q_lora_rank=None,
+            v_head_dim=8,
+            first_k_dense_replace=0,
+            rope_interleave=False,
+            rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        ),
+        lengths=(15, 2, 64, 150),
+    ),
+    # chunks of 64 of the recurrence, pools of 4 of which 2 are chosen
+    "families/glm-5-next-odd": dict(
+        config="Glm5NextConfig",
+        keys=dict(
+            text_config=dict(
+                vocab_size=40,
+                hidden_size=40,
+                intermediate_size=24,
+                moe_intermediate_size=16,
+                num_hidden_layers=2,
+                layer_types=["linear_attention", "deepseek_sparse_attention"],
+                mlp_layer_types=["dense", "sparse"],
+                num_attention_heads=2,
+                num_key_value_heads=2,
+                q_lora_rank=12,
+                kv_lora_rank=8,
+                qk_nope_head_dim=16,
+                qk_rope_head_dim=0,
+                v_head_dim=16,
+                index_n_heads=3,
+                index_head_dim=8,
+                index_topk=8,
+                index_kpool=4,
+                linear_num_heads=2,
+                linear_head_dim=8,
+                hc_mult=2,
+                hc_sinkhorn_iters=5,
+                n_routed_experts=5,
+                num_experts_per_tok=2,
+                n_shared_experts=1,
+                n_group=1,
+                topk_group=1,
+                swiglu_limit=0.7,
+                rms_norm_eps=1e-5,
+                max_position_embeddings=256,
+                tie_word_embeddings=False,
+                pad_token_id=0,
+            ),
+            vision_config=dict(
+                depth=1,
+                hidden_size=16,
+                num_heads=2,
+                image_size=28,
+                patch_size=14,
+                intermediate_size=16,
+                projection_intermediate_size=16,
+                out_hidden_size=40,
+            ),
+            tie_word_embeddings=False,
+            image_token_id=30,
+            video_token_id=31,
+        ),
+        lengths=(18, 1, 11, 12, 13, 63, 65),
+    ),
+    # before, at and after a window of 6 tokens, one compressed entry (4 and 8
+    # tokens), and the first choice of the indexer (3 of 4 entries: 16 tokens)
+    "families/deepseek-v4": dict(
+        config="DeepseekV4Config",
+        keys=dict(
+            vocab_size=40,
+            hidden_size=32,
+            moe_intermediate_size=16,
+            num_hidden_layers=4,
+            num_attention_heads=4,
+            head_dim=16,
+            q_lora_rank=12,
+            o_groups=2,
+            o_lora_rank=6,
+            n_routed_experts=6,
+            num_experts_per_tok=3,
+            swiglu_limit=0.7,
+            sliding_window=6,
+            index_n_heads=3,
+            index_head_dim=12,
+            index_topk=3,
+            hc_mult=2,
+            hc_sinkhorn_iters=5,
+            max_position_embeddings=256,
+            qk_rope_head_dim=8,
+            layer_types=[
+                "compressed_sparse_attention",
+                "heavily_compressed_attention",
+                "sliding_attention",
+                "compressed_sparse_attention",
+            ],
+            compress_rates={
+                "compressed_sparse_attention": 4,
+                "heavily_compressed_attention": 8,
+            },
+            num_hash_layers=1,
+            rope_theta=10000.0,
+            compress_rope_theta=40000.0,
+            rope_parameters=dict(
+                rope_type="yarn",
+                rope_theta=10000.0,
+                factor=4.0,
+                original_max_position_embeddings=64,
+                beta_fast=8,
+                beta_slow=1,
+            ),
+        ),
+        lengths=(17, 1, 3, 4, 5, 6, 7, 8, 9, 15, 16, 40),
     ),
 }
 
 
-def fill(model, seed):
-    """Normal weights scaled by 1 / sqrt(columns), norms 1 plus noise; of bf16."""
-    g = torch.Generator().manual_seed(seed)
-    for name, p in sorted(model.named_parameters()):
-        noise = torch.randn(p.shape, generator=g)
-        if p.dim() == 1:
-            value = 1 + 0.1 * noise
+def fill(model, seed, experts):
+    """Normal weights scaled by 1 / sqrt(columns), norms 1 plus noise, everything
+    else noise; of bf16."""
+    draw = torch.Generator().manual_seed(seed)
+    for name, p in sorted([*model.named_parameters(), *model.named_buffers()]):
+        if "inv_freq" in name:
+            continue
+        if not p.is_floating_point():  # experts of token ids
+            for row in p:
+                row.copy_(torch.randperm(experts, generator=draw)[: len(row)])
+            continue
+        noise = torch.randn(p.shape, generator=draw)
+        if p.ndim >= 2:
+            value = noise / p.shape[-1] ** 0.5
+        elif name.endswith("weight") or name.endswith("scale"):
+            value = 1 + 0.2 * noise
         else:
-            value = noise / p.shape[1] ** 0.5
+            value = 0.2 * noise
         p.data.copy_(value.to(torch.bfloat16))
 
 
-def states(model, ids):
-    with torch.no_grad():
-        out = model.model(
-            input_ids=torch.tensor([ids]),
-            attention_mask=torch.ones(1, len(ids), dtype=torch.long),
-            use_cache=False,
-        )
-    return out.last_hidden_state[0].contiguous()
+# ---- forms on disk
 
 
-def make(name, seed, out):
-    kind, options = CHECKPOINTS[name]
-    folder = out / name
-    config = kind(**{**COMMON, **options})
-    config.dtype = "bfloat16"
-    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-    fill(model, seed)
+def as_shards(folder):
+    """Two shards with an index, and tensors of a predictor past the last layer."""
+    config = json.loads((folder / "config.json").read_bytes())
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    last = f"model.layers.{config['num_hidden_layers'] - 1}."
+    for name in [n for n in tensors if n.startswith(last) and "norm" in n]:
+        further = name.replace(last, f"model.layers.{config['num_hidden_layers']}.")
+        tensors[further] = tensors[name].clone()
+    names = sorted(tensors)
+    where = {}
+    for i, part in enumerate((names[::2], names[1::2])):
+        file = f"model-{i + 1:05}-of-00002.safetensors"
+        save_file({name: tensors[name] for name in part}, folder / file, {"format": "pt"})
+        where.update(dict.fromkeys(part, file))
+    size = sum(t.numel() * t.element_size() for t in tensors.values())
+    index = {"metadata": {"total_size": size}, "weight_map": where}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=1) + "\n")
+
+
+def as_fp8(folder, block=16):
+    """Products of attention and experts as E4M3 with a scale for every block."""
+    tensors, out = load_file(folder / "model.safetensors"), {}
+    for name, w in tensors.items():
+        if w.ndim != 2 or "embed" in name or "lm_head" in name or ".gate." in name:
+            out[name] = w
+            continue
+        rows, columns = w.shape
+        blocks = w.float().view(rows // block, block, columns // block, block)
+        scale = blocks.abs().amax((1, 3)) / 448
+        codes = (blocks / scale[:, None, :, None]).view(rows, columns)
+        out[name] = codes.to(torch.float8_e4m3fn)
+        out[name + "_scale_inv"] = scale
+    save_file(out, folder / "model.safetensors", {"format": "pt"})
+    config = json.loads((folder / "config.json").read_bytes())
+    config["quantization_config"] = {
+        "activation_scheme": "dynamic",
+        "fmt": "float8_e4m3fn",
+        "modules_to_not_convert": ["lm_head", "gate", "e_score_correction_bias"],
+        "quant_method": "fp8",
+        "weight_block_size": [block, block],
+    }
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+
+
+FORMS = {"shards": as_shards, "fp8": as_fp8}
+
+
+def make(name, seed, fixtures):
+    entry = CHECKPOINTS[name]
+    folder = fixtures / name
+    shutil.rmtree(folder, ignore_errors=True)
+    config = getattr(transformers, entry["config"])(**entry["keys"])
+    kind = transformers.AutoModelForCausalLM
+    if "vision_config" in entry["keys"]:
+        kind = transformers.AutoModelForImageTextToText
+    torch.manual_seed(seed)
+    model = kind.from_config(config, dtype=torch.float32)
+    text = config.get_text_config()
+    fill(model, seed, getattr(text, "num_local_experts", 0))
     model.to(torch.bfloat16).save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
-    g = torch.Generator().manual_seed(seed + 1)
-    ids = torch.randint(0, COMMON["vocab_size"], (TOKENS,), generator=g).tolist()
-    for precision, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16)):
-        model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
-        model.eval()
-        file = f"states-{precision}.safetensors"
-        save_file({"hidden_states": states(model, ids)}, folder / file)
-        record = {"records": [{"hidden": file, "tokenIds": ids}]}
-        parity = "parity.json" if precision == "bf16" else f"parity-{precision}.json"
-        (folder / parity).write_text(json.dumps(record) + "\n")
-    digests = {
-        p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())
-    }
-    digests.pop("record.json", None)
-    record = {
-        "attention": model.config._attn_implementation,
-        "class": type(model).__name__,
-        "cpu": torch.backends.cpu.get_cpu_capability(),
-        "files": digests,
-        "safetensors": safetensors.__version__,
-        "seed": seed,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-    }
-    (folder / "record.json").write_text(json.dumps(record, indent=1) + "\n")
+    if "form" in entry:
+        FORMS[entry["form"]](folder)
+    ids = parity.draw_ids(entry["lengths"], seed, text.vocab_size)
+    more = {"checkpoint": f"tiny.py, seed {seed}", "token_ids": f"random, seed {seed}"}
+    parity.record(folder, ids, folder, "*", 1, traced=1, more=more)
+
+
+def main(fixtures, names):
+    for number, name in enumerate(CHECKPOINTS):
+        if not names or name in names:
+            make(name, 100 + 10 * number, fixtures)
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(2)
-    for number, checkpoint in enumerate(CHECKPOINTS):
-        make(checkpoint, 100 + 10 * number, Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])
