@@ -225,6 +225,8 @@ oracle-jinja: $O/tests/jinja_goldens_test $(ORACLE_PYTHON)
 oracle-image: $O/assay-export $(ORACLE_PYTHON)
 	$(ORACLE_PYTHON) tests/oracle/image_differential.py --export $< \
 	    --seed $(ORACLE_SEED) --images $(ORACLE_IMAGES)
+	$(ORACLE_PYTHON) tests/oracle/processor_differential.py --export $< \
+	    --seed $(ORACLE_SEED)
 
 # Processor time beside upstream's tokenizers library: TEXT=FILE.
 bench-tokenizer: $O/assay-export

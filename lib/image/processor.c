@@ -1,10 +1,10 @@
 /*
- * Pixels to patches, after mlx-vlm 0.6.3 models/qwen3_vl/
- * processing_qwen3_vl.py.  Every value is f32 and each operation rounds once.
+ * Pixels to patches for the Qwen vision models, after mlx-vlm 0.6.3
+ * models/qwen3_vl/ processing_qwen3_vl.py.  Every value is f32 and each
+ * operation rounds once.
  */
-#include "image/processor.h"
-
 #include "image/image_internal.h"
+#include "image/processor_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -178,6 +178,17 @@ static int check_ignored(const struct sources *from, struct err *err)
     return 0;
 }
 
+int processor_check_colors(const struct image_processor *p, struct err *err)
+{
+    for (int c = 0; c < 3; c++)
+        if (!isfinite(p->mean[c]) || !isfinite(p->std[c]) || p->std[c] == 0)
+            return err_set(err, ERR_INPUT,
+                           "'image_mean' or 'image_std' of "
+                           "channel %d cannot be used",
+                           c);
+    return 0;
+}
+
 static int read_settings(struct image_processor *p, const struct sources *from,
                          struct err *err)
 {
@@ -198,13 +209,7 @@ static int read_settings(struct image_processor *p, const struct sources *from,
                         &factor, err))
         return -1;
     p->factor = (float)factor;
-    for (int c = 0; c < 3; c++)
-        if (!isfinite(p->mean[c]) || !isfinite(p->std[c]) || p->std[c] == 0)
-            return err_set(err, ERR_INPUT,
-                           "'image_mean' or 'image_std' of "
-                           "channel %d cannot be used",
-                           c);
-    return 0;
+    return processor_check_colors(p, err);
 }
 
 /* What stands beside the image processor is for text, video and the template.
@@ -217,7 +222,7 @@ static const char *const beside[] = {
 int image_processor_load(struct ledger *ledger, struct image_processor *out,
                          struct err *err)
 {
-    const struct section *whole;
+    const struct section *whole, *media;
     struct sources from = {0};
 
     *out = (struct image_processor){
@@ -237,7 +242,11 @@ int image_processor_load(struct ledger *ledger, struct image_processor *out,
         if (config_section(whole, "image_processor", &from.over, err))
             return -1;
     }
-    if (read_settings(out, &from, err))
+    if (config_section(from.base, "media_proc_cfg", &media, err))
+        return -1;
+    if (media)
+        config_ignore(from.base, (const char *const[]){"auto_map", NULL});
+    if (media ? kimi_settings(media, out, err) : read_settings(out, &from, err))
         return err_in(err, "%s", config_path(from.over ? whole : from.base));
     return ledger_finish(ledger, "preprocessor_config.json", err) ||
                    ledger_finish(ledger, "processor_config.json", err)
@@ -245,10 +254,23 @@ int image_processor_load(struct ledger *ledger, struct image_processor *out,
                : 0;
 }
 
+int processor_check_size(int64_t width, int64_t height, double new_width,
+                         double new_height, struct err *err)
+{
+    if (new_height > IMAGE_MAX_SIDE || new_width > IMAGE_MAX_SIDE ||
+        new_height * new_width > IMAGE_MAX_PIXELS)
+        return err_set(
+            err, ERR_INPUT, "%lld x %lld pixels would become %.0f x %.0f",
+            (long long)width, (long long)height, new_width, new_height);
+    return 0;
+}
+
 int image_processor_size(const struct image_processor *p, int64_t width,
                          int64_t height, int64_t *new_width,
                          int64_t *new_height, struct err *err)
 {
+    if (p->is_kimi)
+        return kimi_size(p, width, height, new_width, new_height, err);
     double f = (double)(p->patch * p->merge);
     double h = (double)height, w = (double)width;
     double high = h > w ? h : w, low = h > w ? w : h;
@@ -273,11 +295,8 @@ int image_processor_size(const struct image_processor *p, int64_t width,
         hb = ceil(h * beta / f) * f;
         wb = ceil(w * beta / f) * f;
     }
-    if (hb > IMAGE_MAX_SIDE || wb > IMAGE_MAX_SIDE ||
-        hb * wb > IMAGE_MAX_PIXELS)
-        return err_set(err, ERR_INPUT,
-                       "%lld x %lld pixels would become %.0f x %.0f",
-                       (long long)width, (long long)height, wb, hb);
+    if (processor_check_size(width, height, wb, hb, err))
+        return -1;
     *new_height = (int64_t)hb;
     *new_width = (int64_t)wb;
     return 0;
@@ -327,6 +346,8 @@ int image_patches(const struct image_processor *p, const struct image *image,
     float table[3][256];
     int64_t w, h;
 
+    if (p->is_kimi)
+        return kimi_patches(p, image, passes, rows, err);
     if (image_processor_size(p, image->width, image->height, &w, &h, err))
         return -1;
     if (w != image->width || h != image->height) {

@@ -9,20 +9,25 @@
 #include <stdint.h>
 
 /*
- * The image processor of the Qwen vision models (mlx-vlm 0.6.3,
- * Qwen3VLImageProcessor: numpy and Pillow): smart resize with bicubic, rescale,
- * normalise, and rows of patches in merge-block order.
+ * The image processors of two kinds of vision models, as mlx-vlm 0.6.3 has them
+ * (numpy or mlx, and Pillow).  Qwen's (Qwen3VLImageProcessor): smart resize
+ * with bicubic, rescale, normalise, rows of patches in merge-block order.
+ * Kimi's (KimiK25ImageProcessor): smaller with bicubic where a limit of patches
+ * asks, black up to whole merged patches, rows of patches in reading order.
  */
 struct image_processor {
     int64_t patch, temporal, merge; /* patch and merge in pixels, patches */
     int64_t min_pixels, max_pixels;
     bool is_rescaled, is_normalized;
     float factor, mean[3], std[3];
+    bool is_kimi;
+    int64_t patch_limit, side_limit; /* Kimi's: of an image, of one side */
 };
 
 /*
  * Settings of a pack: preprocessor_config.json, and over it the object
- * 'image_processor' of processor_config.json when there is one.  A key that
+ * 'image_processor' of processor_config.json when there is one; an object
+ * 'media_proc_cfg' is Kimi's.  A key that
  * nobody reads and that has meaning is refused by its name (ERR_UNSUPPORTED),
  * and so is a pack without pixel limits: upstream's defaults are another
  * model's.
@@ -30,8 +35,8 @@ struct image_processor {
 int image_processor_load(struct ledger *ledger, struct image_processor *out,
                          struct err *err);
 
-/* Size after smart resize: both sides multiples of patch * merge.  ERR_INPUT
- * when one side is more than 200 times the other. */
+/* Size of what is cut into patches: both sides multiples of patch * merge.
+ * ERR_INPUT when one side is more than 200 times the other (Qwen). */
 int image_processor_size(const struct image_processor *p, int64_t width,
                          int64_t height, int64_t *new_width,
                          int64_t *new_height, struct err *err);
@@ -46,7 +51,8 @@ int64_t image_processor_features(const struct image_processor *p);
  * Resizes (bicubic, passes as in that Pillow) and writes grid[1] * grid[2]
  * rows of image_processor_features() values each.  Row ((bh * (gw / m) + bw)
  * * m + ih) * m + iw holds patch (bh * m + ih, bw * m + iw); its features go
- * channel, time, y, x; the one frame stands `temporal` times.
+ * channel, time, y, x; the one frame stands `temporal` times.  Kimi's patches
+ * go row by row, features channel, y, x.
  */
 int image_patches(const struct image_processor *p, const struct image *image,
                   enum image_passes passes, float *rows, struct err *err);

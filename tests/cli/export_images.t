@@ -83,5 +83,21 @@ runs 3 "a size of nothing" "$export" --resize 0x3:box --image $files/rgb.png
 printf '{"patch_size": 16}' >"$T/pack/preprocessor_config.json"
 runs 3 "a preprocessor without limits" "$export" --pack "$T/pack" --image $files/rgb.png
 says "no 'size' with shortest_edge and longest_edge" "says what is missing"
+# mlx-vlm 0.6.3, KimiK25ImageProcessor(**settings)([ImageOps.exif_transpose(image)])
+kimi() { # SETTINGS FILE GRID DIGEST NAME
+    printf '{"media_proc_cfg": {%s "fixed_output_tokens": null, "sample_fps": 2.0}, "auto_map": {}}' "$1" \
+        >"$T/pack/preprocessor_config.json"
+    runs 0 "Kimi's processor: $5" "$export" --json --pack "$T/pack" --image "$files/$2"
+    is "$(sed 's/.*"grid_thw": \(\[[^]]*\]\).*"patches_sha256": "\([0-9a-f]*\).*/\1 \2/' "$T/out")" "$3 $4" "its grid and patches"
+}
+clip='"image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711],'
+kimi "$clip" rgb.png "[1, 2, 2]" eb71b1536585105f6a729acf86eab72dad205205b20dbd6918faf516157fd48e "black beside a small image"
+kimi "$clip" tall.png "[1, 22, 2]" 57fff335e38943628eaf294d5288d418b87d40ad8755fa4286030f18d449a4b2 "a column of pixels"
+kimi '"in_patch_limit": 4, "patch_size": 7, "merge_kernel_size": [2, 2],' wide.png "[1, 2, 4]" \
+    211104262797866ca7d306c488f69961c94ec6ac62343b7efa1e2f59ecfddc8e "a limit of patches"
+kimi '"patch_limit_on_one_side": 3, "merge_kernel_size": 1,' wide.png "[1, 2, 3]" \
+    5e1ea2a7fe9f709a5b9d5f89857e760471709dce8cf9afa5c0d8e4aa4520a6fa "a limit on one side"
+kimi '"in_patch_limit": 4, "patch_size": 7, "merge_kernel_size": 2,' exif6.jpg "[1, 4, 2]" \
+    25b56700e54f108502f5b8c477894426884d8b2486723657844d0b806a335928 "upright first"
 runs 6 "a full disk is a failure" sh -c "'$export' --image $files/rgb.png >/dev/full"
 done_testing

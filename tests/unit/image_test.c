@@ -335,16 +335,16 @@ static void test_pixel_values(void)
     } rows[] = {{0, 0xbf800000},   {1, 0xbf7dfdfe},   {2, 0xbf7bfbfc},
                 {64, 0xbefefefe},  {127, 0xbb808000}, {128, 0x3b808100},
                 {254, 0x3f7dfe00}, {255, 0x3f800000}};
-    struct image_processor p = {1,
-                                1,
-                                1,
-                                1,
-                                1 << 20,
-                                true,
-                                true,
-                                (float)(1.0 / 255.0),
-                                {0.5f, 0.5f, 0.5f},
-                                {0.5f, 0.5f, 0.5f}};
+    struct image_processor p = {.patch = 1,
+                                .temporal = 1,
+                                .merge = 1,
+                                .min_pixels = 1,
+                                .max_pixels = 1 << 20,
+                                .is_rescaled = true,
+                                .is_normalized = true,
+                                .factor = (float)(1.0 / 255.0),
+                                .mean = {0.5f, 0.5f, 0.5f},
+                                .std = {0.5f, 0.5f, 0.5f}};
     uint8_t rgb[3];
     struct image image = {1, 1, rgb, IMAGE_PNG, 1, "", NULL};
     struct err err = ERR_INIT;

@@ -141,6 +141,26 @@ static void test_defaults_and_overrides(void)
     put(over, NULL);
 }
 
+#define KIMI(settings) "{\"media_proc_cfg\":{" settings "}}"
+
+static void test_kimi(void)
+{
+    struct image_processor p;
+    struct err err = ERR_INIT;
+    int64_t w, h;
+
+    put(file, KIMI("\"patch_size\":16,\"sample_fps\":2.0,\"unknown\":1"));
+    ok(load(&p, &err) == 0 && p.is_kimi && p.patch == 16 && p.merge == 2 &&
+           p.patch_limit == 16384 && p.side_limit == 512 && p.mean[2] == 0.5f &&
+           became(pre, "media_proc_cfg.patch_size", "read 16") &&
+           became(pre, "media_proc_cfg.in_patch_limit", "defaulted 16384") &&
+           became(pre, "media_proc_cfg.unknown", "unread 1"),
+       "media_proc_cfg is Kimi's: %s", err.text);
+    ok(image_processor_size(&p, 1, 20000, &w, &h, &err) == 0 && w == 32 &&
+           h == 8192,
+       "no side passes its limit of patches, whatever the other is");
+}
+
 static void test_refusals(void)
 {
     static const struct {
@@ -176,6 +196,19 @@ static void test_refusals(void)
         {"{" SIZE ",\"resample\":2}", "'resample' is not 3", ERR_UNSUPPORTED},
         {"{" SIZE ",\"do_rescale\":1}", "'do_rescale' is not", ERR_INPUT},
         {"{" SIZE "," SIZE "}", "line 1", ERR_INPUT},
+        {KIMI("\"fixed_output_tokens\":64"), "'fixed_output_tokens' is set",
+         ERR_UNSUPPORTED},
+        {KIMI("\"merge_kernel_size\":[2,1]"),
+         "'merge_kernel_size' is not a square", ERR_UNSUPPORTED},
+        {KIMI("\"merge_kernel_size\":100"), "'merge_kernel_size' is 100",
+         ERR_INPUT},
+        {KIMI("\"patch_size\":2000"), "'patch_size' is 2000", ERR_INPUT},
+        {KIMI("\"image_std\":[1,0,1]"), "of channel 1 cannot be used",
+         ERR_INPUT},
+        {KIMI("\"crop_to_patches\":true"),
+         "'media_proc_cfg.crop_to_patches' is not known", ERR_UNSUPPORTED},
+        {"{\"media_proc_cfg\":3}", "'media_proc_cfg' is not an object",
+         ERR_INPUT},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -221,6 +254,7 @@ int main(void)
     test_published_form();
     test_saved_form();
     test_defaults_and_overrides();
+    test_kimi();
     test_refusals();
     test_sizes();
     ok(io_remove_tree(folder, &err) == 0, "the scratch folder is removed");

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Differences between assay-export --image --pack and mlx-vlm's image processors.
+
+    python3 tests/oracle/processor_differential.py [--export build/assay-export]
+        [--images 500] [--seed 1]
+
+Makes --images pictures, each with settings of Qwen's or Kimi's processor made up
+beside it, and compares grid and patches (as F32, by digest).  Prints the
+differences and counts; exit status 1 when there was any.  Needs mlx-vlm 0.6.3
+and Pillow 12.3.
+"""
+import argparse
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from image_differential import pixels
+from mlx_vlm.models.kimi_k25.processing_kimi_k25 import KimiK25ImageProcessor
+from mlx_vlm.models.qwen3_vl.processing_qwen3_vl import Qwen3VLImageProcessor
+from PIL import Image
+
+# the names that KimiK25Processor.from_pretrained hands on
+KIMI = {"in_patch_limit": "in_token_limit", "patch_size": "patch_size", "image_mean": "image_mean", "image_std": "image_std",
+        "merge_kernel_size": "merge_kernel_size", "patch_limit_on_one_side": "patch_limit_on_one_side"}
+
+
+def colors(r):
+    return {"image_mean": [r.choice([0.5, 0.48145466, 0.0, 0.485]) for _ in range(3)],
+            "image_std": [r.choice([0.5, 0.26862954, 1.0, 0.229]) for _ in range(3)]}
+
+
+def kimi(r, image):
+    settings = {"in_patch_limit": r.choice([16384, 256, 64, 16, 1]), "patch_size": r.choice([14, 14, 16, 7]),
+                "merge_kernel_size": r.choice([2, [2, 2], 1, 3]), "patch_limit_on_one_side": r.choice([512, 8, 3]), **colors(r)}
+    settings = {k: v for k, v in settings.items() if r.random() < 0.85}
+    given = {KIMI[k]: v for k, v in settings.items()}
+    if isinstance(given.get("merge_kernel_size"), int):
+        given["merge_kernel_size"] = [given["merge_kernel_size"]] * 2
+    got = KimiK25ImageProcessor(**given)([image])
+    config = {"media_proc_cfg": {**settings, "fixed_output_tokens": None, "sample_fps": 2.0, "timestamp_mode": "hh:mm:ss.fff"}}
+    return config, [1, *np.array(got["image_grid_hws"])[0].tolist()], np.array(got["pixel_values"])
+
+
+def qwen(r, image):
+    low, high = sorted(r.sample([784, 3136, 50176, 65536, 200704, 16777216], 2))
+    config = {"patch_size": r.choice([16, 14, 8]), "temporal_patch_size": r.choice([2, 1, 3]), "merge_size": r.choice([2, 1, 4]),
+              "min_pixels": low, "max_pixels": high, "rescale_factor": r.choice([1 / 255, 1 / 256]), **colors(r)}
+    got = Qwen3VLImageProcessor(**config)([image])
+    return config, got["image_grid_thw"][0].tolist(), got["pixel_values"]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--export", default="build/assay-export")
+    parser.add_argument("--images", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    r = random.Random(args.seed)
+    counts = {"equal": 0, "refused by both": 0, "differ": 0}
+    with tempfile.TemporaryDirectory() as top:
+        path = os.path.join(top, "image.png")
+        for _ in range(args.images):
+            w, h = (r.choice([1, 2, 13, 14, 15, 27, 28, 29, r.randint(1, 400), r.randint(1, 400)]) for _ in range(2))
+            if r.random() < 0.1:
+                w, h = r.choice([(1500, 3), (3, 1500), (900, 700), (1, 199), (1, 201)])
+            image = Image.fromarray(pixels(r, w, h, 3), "RGB")
+            image.save(path)
+            try:
+                config, grid, values = r.choice([kimi, qwen])(r, image)
+                want = grid, hashlib.sha256(values.astype("<f4").tobytes()).hexdigest()
+            except ValueError:  # sides too unlike, whatever the settings
+                config, want = {"min_pixels": 784, "max_pixels": 3136}, (None, None)
+            with open(os.path.join(top, "preprocessor_config.json"), "w", encoding="utf-8") as f:
+                json.dump(config, f)
+            done = subprocess.run([args.export, "--pack", top, "--image", path, "--json"], capture_output=True, text=True)
+            row = json.loads(done.stdout or "{}")
+            got = row.get("grid_thw"), row.get("patches_sha256")
+            counts["differ" if got != want else "equal" if got[0] else "refused by both"] += 1
+            if got != want and counts["differ"] <= 5:
+                print(f"  {w} x {h} {json.dumps(config)}\n    upstream {want}\n    export   {got} {done.stderr.strip()}")
+    print("processors: " + ", ".join(f"{n} {k}" for k, n in counts.items()))
+    return counts["differ"] > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
