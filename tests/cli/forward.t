@@ -192,6 +192,8 @@ refused 2 "--generate goes with none of" "generation along a prefix" \
     --generate 3 --prefix "$T/w/ref/json"
 refused 2 "--generate takes one case, not 2" "generation of two cases" \
     --generate 3 --inputs "$T/w/in"
+refused 2 "--inject takes one case, not 2" "values for two cases" \
+    --inject "$T/none" --inputs "$T/w/in"
 refused 2 "--trace 'layer.out' matches no stage" "a pattern of no stage" --trace layer.out
 runs 2 "no --out" "$forward" --pack "$T/w/pack" --inputs "$T/w/in/json"
 refused 4 "precision bf16: a Bonsai 2 pack computes in f16 or f32" \

@@ -11,7 +11,8 @@
 
 /*
  * What is to be computed: each case's inputs (prompt_ids, position_ids
- * of three axes or of one, image_grid_thw, patches) and the continuation along which it is forced.
+ * of three axes or of one, image_grid_thw, patches) and the continuation along
+ * which it is forced.
  */
 struct job_options {
     const char *inputs; /* one case, or a folder of cases */

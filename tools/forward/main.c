@@ -25,7 +25,7 @@ enum { DEFAULT_CHUNK = 256 };
 
 static struct {
     const char *pack, *inputs, *prefix, *files, *protocol, *precision, *sums,
-        *trace, *local, *kernel, *out, *parity, *attention;
+        *trace, *local, *inject, *kernel, *out, *parity, *attention;
     int64_t chunk, threads, generate;
     bool ledger;
     struct stage_options stage;
@@ -57,6 +57,8 @@ static const struct cli_opt options[] = {
      &opt.trace},
     {0, "local", "path", "traces whose values feed every next stage", CLI_STR,
      &opt.local},
+    {0, "inject", "file", "values that take the place of stages", CLI_STR,
+     &opt.inject},
     {'g', "generate", "n", "greedy tokens instead, at most n", CLI_INT,
      &opt.generate},
     {0, "chunk", "n", "rows worked on at once; changes no bit", CLI_INT,
@@ -106,10 +108,13 @@ static int check_options(struct err *err)
     if (opt.generate == 0 || opt.chunk == 0 || opt.threads == 0)
         return err_set(err, ERR_USAGE,
                        "--generate, --chunk and --threads are at least 1");
-    if (opt.generate > 0 && (opt.prefix || opt.trace || opt.local))
+    if (opt.generate > 0 &&
+        (opt.prefix || opt.trace || opt.local || opt.inject))
         return err_set(err, ERR_USAGE,
                        "--generate goes with none of --prefix, "
-                       "--trace and --local");
+                       "--trace, --local and --inject");
+    if (opt.inject && opt.local)
+        return err_set(err, ERR_USAGE, "--inject does not go with --local");
     if (opt.chunk > 1 << 20 || opt.threads > 1024)
         return err_set(err, ERR_USAGE,
                        "--chunk is at most 1048576, --threads at most 1024");
@@ -207,11 +212,16 @@ static int open_sinks(struct run *r, struct err *err)
 {
     size_t traced = 0;
 
+    if (opt.inject && r->job.count != 1)
+        return err_set(err, ERR_USAGE, "--inject takes one case, not %zu",
+                       r->job.count);
     r->sinks = xcalloc(r->job.count, sizeof(*r->sinks));
     for (size_t i = 0; i < r->job.count; i++) {
         char *dir = case_dir(r, i);
-        struct sink_options o = {
-            .dir = dir, .pattern = opt.trace, .local = r->local};
+        struct sink_options o = {.dir = dir,
+                                 .pattern = opt.trace,
+                                 .local = r->local,
+                                 .inject = opt.inject};
         int ret = io_make_dirs(dir, err);
 
         if (ret == 0)
@@ -275,7 +285,12 @@ static int generated(struct run *r, struct err *err)
 
 static int states(struct run *r, struct err *err)
 {
-    struct states_options so = {.pattern = opt.trace, .dir = r->out.part};
+    struct states_options so = {
+        .pattern = opt.trace, .inject = opt.inject, .dir = r->out.part};
+
+    if (opt.inject && r->parity.count != 1)
+        return err_set(err, ERR_USAGE, "--inject takes one record, not %zu",
+                       r->parity.count);
 
     return states_forward(&so, r->model, &r->forward, &r->parity, err);
 }
@@ -406,9 +421,10 @@ static struct stage *common_record(const struct run *r, int argc, char **argv,
     stage_role(s, "INPUTS", opt.inputs);
     stage_role(s, "PREFIX", opt.prefix);
     stage_role(s, "LOCAL", opt.local);
+    stage_role(s, "INJECT", opt.inject);
     stage_role(s, "PARITY", r->parity_dir);
     stage_role(s, "OUT", opt.out);
-    if (add_pack(s, err) ||
+    if (add_pack(s, err) || (opt.inject && stage_input(s, opt.inject, err)) ||
         (opt.protocol && stage_input(s, opt.protocol, err))) {
         stage_free(s);
         return NULL;

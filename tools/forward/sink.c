@@ -4,6 +4,7 @@
 #include "base/bug.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "kernels/round.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ struct sink_tensor {
     int64_t rows, cols;
     enum dtype dtype; /* as stored */
     bool is_local;    /* the local trace replaces it */
+    bool is_injected;
     struct tensor_source source;
 };
 
@@ -33,24 +35,71 @@ static bool is_trace(const char *name)
 
 /* ---- opening ---- */
 
-static int find_local(struct sink *sink, struct sink_tensor *t, struct err *err)
+static int check_source(const struct sink_tensor *t, const char *option,
+                        struct err *err)
 {
     struct tensor_shape want = SHAPE(t->rows, t->cols);
+    char got[128], wanted[128];
 
+    if (dtype_is_float(t->source.dtype) && shape_equal(&t->source.shape, &want))
+        return 0;
+    shape_format(&t->source.shape, got, sizeof(got));
+    shape_format(&want, wanted, sizeof(wanted));
+    return err_set(err, ERR_INPUT, "%s: tensor '%s' is %s %s, not floats of %s",
+                   option, t->name, dtype_name(t->source.dtype), got, wanted);
+}
+
+static int find_local(struct sink *sink, struct sink_tensor *t, struct err *err)
+{
     if (!sink->local || !capture_find(sink->local, t->name, &t->source))
         return 0;
-    if (!dtype_is_float(t->source.dtype) ||
-        !shape_equal(&t->source.shape, &want)) {
-        char got[128], wanted[128];
-
-        shape_format(&t->source.shape, got, sizeof(got));
-        shape_format(&want, wanted, sizeof(wanted));
-        return err_set(err, ERR_INPUT,
-                       "--local: tensor '%s' is %s %s, not floats of %s",
-                       t->name, dtype_name(t->source.dtype), got, wanted);
-    }
     t->is_local = true;
     sink->fed += is_trace(t->name);
+    return check_source(t, "--local", err);
+}
+
+static int read_injected(const struct tensor_source *s, int64_t offset,
+                         size_t len, void *dst, struct err *err)
+{
+    return safetensors_read(s->context, s->detail, offset, len, dst, err);
+}
+
+static int find_injected(struct sink *sink, struct sink_tensor *t,
+                         struct err *err)
+{
+    const struct tensor_info *info =
+        sink->inject ? safetensors_find(sink->inject, t->name) : NULL;
+
+    if (!info)
+        return 0;
+    t->source = (struct tensor_source){.dtype = info->dtype,
+                                       .shape = info->shape,
+                                       .read = read_injected,
+                                       .context = sink->inject,
+                                       .detail = info};
+    t->is_injected = true;
+    return check_source(t, "--inject", err);
+}
+
+/* Is every tensor of the file a stage? */
+static int check_injected(const struct sink *sink, const char *name,
+                          struct err *err)
+{
+    size_t count = sink->inject ? safetensors_count(sink->inject) : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct tensor_info *info = safetensors_at(sink->inject, i);
+        bool is_used = false;
+
+        for (size_t k = 0; k < sink->count; k++)
+            is_used |= strcmp(sink->tensors[k].name, info->name) == 0;
+        if (!is_used)
+            return err_set(err, ERR_INPUT,
+                           "--inject: tensor '%.100s' is no stage of case '%s'",
+                           info->name, name);
+    }
+    if (sink->inject && count == 0)
+        return err_set(err, ERR_INPUT, "--inject: the file holds no tensor");
     return 0;
 }
 
@@ -81,7 +130,7 @@ static int add_stage(void *ctx, const struct stage_shape *shape,
         if (t->handle < 0)
             return -1;
     }
-    return find_local(sink, t, err);
+    return find_local(sink, t, err) || find_injected(sink, t, err) ? -1 : 0;
 }
 
 static int write_continuation(struct sink *sink, const int64_t *ids,
@@ -121,6 +170,11 @@ int sink_open(struct sink *sink, const struct sink_options *o,
             return err_set(err, ERR_INPUT, "--local: case '%s': %s", s->name,
                            capture_trouble(sink->local));
     }
+    if (o->inject) {
+        sink->inject = safetensors_open(o->inject, err);
+        if (!sink->inject)
+            return err_in(err, "--inject");
+    }
     sink->outputs =
         create(o->dir, o->outputs ? o->outputs : "outputs.safetensors", err);
     if (!sink->outputs)
@@ -132,6 +186,7 @@ int sink_open(struct sink *sink, const struct sink_options *o,
             return -1;
     }
     if (model_stages(m, f, s, add_stage, sink, err) ||
+        check_injected(sink, s->name, err) ||
         write_continuation(sink, continuation, length, err))
         return -1;
     if (sink->local && sink->fed == 0)
@@ -217,6 +272,8 @@ static int replace(struct sink *sink, const struct sink_tensor *t,
         else
             dtype_to_f32(t->source.dtype, row, (size_t)v->cols,
                          act_f(v) + r * v->cols);
+        if (t->is_injected && !act_is_wide(v))
+            round_row(v->dtype, act_f(v) + r * v->cols, v->cols);
     }
     return 0;
 }
@@ -226,6 +283,8 @@ int sink_piece(struct sink *sink, const struct tap_piece *piece,
 {
     struct sink_tensor *t = find_tensor(sink, piece->name);
 
+    if (t->is_injected && replace(sink, t, piece, err))
+        return -1;
     if (t->writer && save(sink, t, piece, err))
         return -1;
     return t->is_local ? replace(sink, t, piece, err) : 0;
@@ -257,5 +316,6 @@ void sink_release(struct sink *sink)
     free(sink->tensors);
     free(sink->scratch);
     capture_close(sink->local);
+    safetensors_close(sink->inject);
     *sink = (struct sink){.outputs = NULL};
 }

@@ -14,7 +14,9 @@
  * image_embeds and the continuation), and trace.safetensors with the stages
  * whose name, without "trace.", matches a pattern.  Rows are written as they
  * come.  With a local trace, every stage that it holds is saved as computed and
- * then replaced by the trace's values.
+ * then replaced by the trace's values.  A file to inject holds tensors named as
+ * stages are: each takes the place of what is computed there, rounded to the
+ * stage's dtype, and is what is saved.
  */
 struct sink_tensor;
 struct sink {
@@ -24,8 +26,9 @@ struct sink {
     size_t traced, fed;  /* stages that go to trace, that local replaces */
     const char *pattern; /* of --trace, or NULL */
     bool is_states_only;
-    struct capture *local; /* owned, or NULL */
-    void *scratch;         /* one row, converted */
+    struct capture *local;      /* owned, or NULL */
+    struct safetensors *inject; /* likewise */
+    void *scratch;              /* one row, converted */
     size_t scratch_size;
     int64_t rows; /* of all stages: the work there is */
 };
@@ -34,6 +37,7 @@ struct sink_options {
     const char *dir;     /* exists */
     const char *pattern; /* NULL: no trace */
     const struct capture_set *local;
+    const char *inject;          /* a file, or NULL */
     const char *outputs, *trace; /* file names, or NULL for those above */
     bool is_states_only;         /* hidden_states alone goes to outputs */
 };

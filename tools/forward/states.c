@@ -84,6 +84,7 @@ static int open_sinks(struct records *all, const struct states_options *o,
         char *outputs = file_name("states", i), *trace = file_name("trace", i);
         struct sink_options so = {.dir = o->dir,
                                   .pattern = pattern_of(o, input),
+                                  .inject = o->inject,
                                   .outputs = outputs,
                                   .trace = trace,
                                   .is_states_only = true};

@@ -14,6 +14,7 @@
  */
 struct states_options {
     const char *pattern; /* of --trace, or NULL */
+    const char *inject;  /* of --inject, or NULL: for a single record */
     const char *dir;     /* exists */
 };
 
