@@ -127,6 +127,11 @@ runs 1 "A4: another byte" "$receipt" verify "$T/st.json" "$st"
 grep -q 'every tensor is the same' "$T/out"
 is $? 1 "A4: other tensors"
 
+two "$st/model.safetensors" '{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}' 0102
+runs 1 "A2: a shard shorter than its header says" "$receipt" verify "$T/st.json" "$st"
+grep -q "cut short: the header needs 3 bytes of data, the file has 2; tensor 'b' \[2, 3) is the first that is not whole" "$T/out"
+ok $? "A2: the tensor is named"
+
 # --tensors: which of them is another
 two "$st/model.safetensors" '{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}' 010203
 runs 0 "record --tensors" "$receipt" record --tensors --out "$T/each.json" "$st"

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "evidence/stage.h"
 #include "receipt/receipt.h"
+#include "safetensors/safetensors.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -77,6 +78,9 @@ static void print_table(const json_t *root)
         print_digest(row, "found   ", "found", "cache_name");
         print_digest(row, "expected", "expected", "tensors_sha256");
         print_digest(row, "found   ", "found", "tensors_sha256");
+        if (json_has(row, "unsound"))
+            printf("\t  %s\n",
+                   json_string_value(json_object_get(row, "unsound")));
         json_array_foreach(json_object_get(row, "tensors"), k, tensor)
             print_tensor(tensor);
         if (has_same_tensors(row))
@@ -144,7 +148,34 @@ static void explain(json_t *tensors, const char *pack, struct receipt_row *row)
     json_decref(found);
 }
 
-static void add_explained(json_t *root, const json_t *tensors)
+/* Why a file that differs cannot be read at all, when it cannot: a shard that
+ * is shorter than its header says names the first tensor that is not whole. */
+static void add_unsound(json_t *row, const char *pack)
+{
+    const char *name = json_string_value(json_object_get(row, "path"));
+    const char *verdict = json_string_value(json_object_get(row, "verdict"));
+    static const char end[] = ".safetensors";
+    size_t n = strlen(name), m = sizeof(end) - 1;
+    struct err why = ERR_INIT;
+    char *path;
+
+    if (strcmp(verdict, "differs") != 0 || n <= m ||
+        strcmp(name + n - m, end) != 0)
+        return;
+    path = path_join(pack, name);
+    struct safetensors *st = safetensors_open(path, &why);
+    if (!st) {
+        size_t skip = strncmp(why.text, path, strlen(path)) == 0
+                          ? strlen(path) + strspn(why.text + strlen(path), ": ")
+                          : 0;
+
+        json_object_set_new(row, "unsound", json_string(why.text + skip));
+    }
+    safetensors_close(st);
+    free(path);
+}
+
+static void add_explained(json_t *root, const json_t *tensors, const char *pack)
 {
     json_t *row;
     size_t i;
@@ -156,6 +187,7 @@ static void add_explained(json_t *root, const json_t *tensors)
 
         if (list)
             json_object_set(row, "tensors", list);
+        add_unsound(row, pack);
     }
 }
 
@@ -221,7 +253,7 @@ static int verify(const struct verify_options *opt, const char *receipt,
         if (write_stage(s, opt->out, receipt, root, err))
             goto out;
     }
-    add_explained(root, tensors);
+    add_explained(root, tensors, pack);
     if (opt->json)
         print_json(root);
     else
