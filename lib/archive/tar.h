@@ -1,6 +1,7 @@
 #ifndef ARCHIVE_TAR_H
 #define ARCHIVE_TAR_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "hash/hash.h"
 
@@ -32,6 +33,10 @@ int tar_writer_entry(struct tar_writer *w, const char *name, bool is_dir,
 int tar_writer_data(struct tar_writer *w, const void *data, size_t len,
                     struct err *err);
 
+/* Appends the blocks that the writer puts before an entry's data. */
+int tar_head(const char *name, bool is_dir, int64_t size, int64_t mtime,
+             struct buf *out, struct err *err);
+
 /* Ends the archive; *size is the tar's length.  Either may be NULL. */
 int tar_writer_end(struct tar_writer *w, char sha256[HASH_SHA256_HEX],
                    int64_t *size, struct err *err);
@@ -40,8 +45,9 @@ int tar_writer_end(struct tar_writer *w, char sha256[HASH_SHA256_HEX],
  * Reading.  Only format tar and filter zstd, several frames or skippable ones
  * among them, a window of at most 2^27.  An entry that is neither a regular
  * file nor a folder is refused, as are a hard link, a file with holes, a mode,
- * owner or time that the writer would not put, anything behind the end, and
- * more bytes than the limit.  Names are the caller's to check.
+ * owner or time that the writer would not put, a header or padding of other
+ * bytes than the writer's, anything behind the end, and more bytes than the
+ * limit. Names are the caller's to check.
  */
 struct tar_reader;
 

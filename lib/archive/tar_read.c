@@ -1,5 +1,6 @@
 /* A pax tar in zstd frames: reading, strictly. */
 #include "archive/tar.h"
+#include "archive/tar_shape.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "hash/queue.h"
@@ -20,7 +21,9 @@ struct tar_reader {
     struct archive *tar;
     ZSTD_DCtx *zstd;
     struct hash_queue *hash; /* of the tar, while we look at it */
-    char *packed;            /* one step */
+    struct tar_shape *shape;
+    struct buf head; /* as the writer would put it */
+    char *packed;    /* one step */
     ZSTD_inBuffer in;
     size_t frame_left; /* 0: between frames */
     int64_t size;      /* of tar, so far */
@@ -52,6 +55,7 @@ static void note(struct tar_reader *r, const char *plain, size_t len)
     size_t last = len;
 
     hash_queue_add(r->hash, len);
+    tar_shape_add(r->shape, plain, len);
     while (last > 0 && plain[last - 1] == '\0')
         last--;
     if (last)
@@ -108,6 +112,7 @@ struct tar_reader *tar_reader_open(const char *path, struct err *err)
     r->fd = io_open(path, &size, err);
     if (r->fd < 0)
         goto fail;
+    r->shape = tar_shape_new();
     r->hash = hash_queue_new(HASH_SHA256, ZSTD_DStreamOutSize());
     r->packed = xmalloc(ZSTD_DStreamInSize());
     r->zstd = ZSTD_createDCtx();
@@ -137,6 +142,8 @@ void tar_reader_close(struct tar_reader *r)
         archive_read_free(r->tar);
     ZSTD_freeDCtx(r->zstd);
     hash_queue_free(r->hash);
+    tar_shape_free(r->shape);
+    buf_release(&r->head);
     if (r->fd >= 0)
         close(r->fd);
     free(r->packed);
@@ -165,6 +172,9 @@ static int check_end(struct tar_reader *r, struct err *err)
                        r->path);
     if (r->size != end + END_BLOCKS)
         return err_set(err, ERR_INPUT, "%s: the tar is cut short", r->path);
+    if (tar_shape_is_padded(r->shape))
+        return err_set(err, ERR_INPUT, "%s: something stands behind a file",
+                       r->path);
     return 0;
 }
 
@@ -206,6 +216,25 @@ static int check_entry(struct tar_reader *r, struct archive_entry *e,
     return err_set(err, ERR_INPUT, "%s: an entry is %s", r->path, what);
 }
 
+/* Is the entry's header, to its last byte, the one that the writer puts? */
+static int check_head(struct tar_reader *r, const struct tar_entry *entry,
+                      struct err *err)
+{
+    size_t len = 0;
+    const char *head = tar_shape_next(r->shape, &len);
+
+    buf_clear(&r->head);
+    if (tar_head(entry->name, entry->is_dir, entry->size, entry->mtime,
+                 &r->head, err))
+        return -1;
+    if (head && len == r->head.len && memcmp(head, r->head.data, len) == 0)
+        return 0;
+    /* a name may hold what no line should */
+    return err_set(err, ERR_INPUT,
+                   "%s: an entry's header is not as it would be written",
+                   r->path);
+}
+
 int tar_reader_next(struct tar_reader *r, struct tar_entry *entry,
                     struct err *err)
 {
@@ -221,7 +250,7 @@ int tar_reader_next(struct tar_reader *r, struct tar_entry *entry,
     *entry = (struct tar_entry){archive_entry_pathname(e),
                                 archive_entry_filetype(e) == AE_IFDIR,
                                 archive_entry_size(e), archive_entry_mtime(e)};
-    return 1;
+    return check_head(r, entry, err) ? -1 : 1;
 }
 
 int64_t tar_reader_data(struct tar_reader *r, void *data, size_t len,

@@ -19,7 +19,8 @@ struct tar_writer {
     char *out;
     size_t out_cap;
     int64_t size;
-    struct err err; /* of the callback */
+    struct buf *copy; /* NULL: the bytes are not wanted */
+    struct err err;   /* of the callback */
 };
 
 static int pack(struct tar_writer *w, const void *data, size_t len,
@@ -48,6 +49,8 @@ static la_ssize_t take(struct archive *tar, void *context, const void *data,
 
     (void)tar;
     w->size += (int64_t)len;
+    if (w->copy)
+        buf_add(w->copy, data, len);
     if (w->zstd) {
         hash_add(w->hash, data, len);
         if (pack(w, data, len, ZSTD_e_continue))
@@ -136,6 +139,20 @@ int tar_writer_entry(struct tar_writer *w, const char *name, bool is_dir,
     ret =
         archive_write_header(w->tar, entry) == ARCHIVE_OK ? 0 : failed(w, err);
     archive_entry_free(entry);
+    return ret;
+}
+
+int tar_head(const char *name, bool is_dir, int64_t size, int64_t mtime,
+             struct buf *out, struct err *err)
+{
+    struct tar_writer *w = tar_writer_new(-1, name, 0, err);
+    int ret = -1;
+
+    if (w) {
+        w->copy = out;
+        ret = tar_writer_entry(w, name, is_dir, size, mtime, err);
+    }
+    tar_writer_free(w);
     return ret;
 }
 

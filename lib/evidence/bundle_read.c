@@ -181,7 +181,12 @@ static int misplaced(const struct reading *r, const char *want, int state,
     if (state == 0)
         return err_set(err, ERR_INPUT, "ends where %s should stand", want);
     /* the name is the bundle's: print it only when it is fit to print */
-    return path_is_portable(r->entry.name)
+    size_t n = strlen(r->entry.name);
+    char *name = xstrndup(r->entry.name, n - (n > 0 && r->entry.is_dir));
+    bool is_fit = path_is_portable(name);
+
+    free(name);
+    return is_fit
                ? err_set(err, ERR_INPUT, "'%s' stands where %s should",
                          r->entry.name, want)
                : err_set(err, ERR_INPUT,

@@ -35,15 +35,15 @@ class Member:
         if name is not None:
             field(h, 0, 100, name)
         if mode is not None:
-            field(h, 100, 8, b"%07o" % mode)
+            field(h, 100, 8, b"%06o \0" % mode)
         if uid is not None:
-            field(h, 108, 8, b"%07o" % uid)
+            field(h, 108, 8, b"%06o \0" % uid)
         if body is not None:
             self.body, size = body, len(body)
         if size is not None:
-            field(h, 124, 12, b"%011o" % size)
+            field(h, 124, 12, b"%011o " % size)
         if mtime is not None:
-            field(h, 136, 12, b"%011o" % mtime)
+            field(h, 136, 12, b"%011o " % mtime)
         if type is not None:
             field(h, 156, 1, type)
         if link is not None:
@@ -147,6 +147,49 @@ def change(what, m):
         m.insert(0, pax(b"g", [(b"comment", b"hidden")], extra))
     elif what == "pax-path":
         m.insert(prompt, pax(b"x", [(b"path", b"../../x")], extra))
+    elif what == "pax-times":
+        m.insert(prompt, pax(b"x", [(b"atime", b"1"), (b"ctime", b"1")], extra))
+    elif what == "pax-linkpath":
+        m.insert(prompt, pax(b"x", [(b"linkpath", b"/etc/passwd")], extra))
+    elif what == "pax-size":
+        m.insert(prompt, pax(b"x", [(b"size", b"5")], extra))
+    elif what == "contiguous":
+        m[prompt].set(type=b"7")
+    elif what == "old-regular":
+        m[prompt].set(type=b"\0")
+    elif what == "gnu-directory-dump":
+        m[prompt].set(type=b"D")
+    elif what == "gnu-sparse":
+        m[prompt].set(type=b"S")
+    elif what == "gnu-long-name":
+        m.insert(prompt, extra.set(name=b"././@LongLink", type=b"L", body=b"../../x\0"))
+    elif what == "not-utf8":
+        m[prompt].set(name=top + b"data/\xff\xfe")
+    elif what == "device-numbers":
+        field(m[prompt].header, 329, 8, b"000001 \0")
+        checksum(m[prompt].header)
+    elif what == "magic":
+        field(m[prompt].header, 257, 8, b"ustar  ")
+        checksum(m[prompt].header)
+    elif what == "link-name-of-a-file":
+        m[prompt].set(link=b"/etc/passwd")
+    elif what == "padding":
+        m[prompt].body += b"x" * 506
+    elif what == "header-tail":
+        field(m[prompt].header, 500, 12, b"hidden")
+        checksum(m[prompt].header)
+    elif what == "manifest-long-name":
+        m[3].set(body=m[3].body + b"0" * 64 + b"  data/" + b"z" * 256 + b"\n")
+    elif what == "manifest-long-path":
+        m[3].set(body=m[3].body + b"0" * 64 + b"  data" + b"/zzzzzzzz" * 120 + b"\n")
+    elif what == "manifest-hidden":
+        m[3].set(body=m[3].body + b"0" * 64 + b"  data/.z\n")
+    elif what == "manifest-nul":
+        m[3].set(body=m[3].body + b"\0")
+    elif what == "oxum-negative":
+        m[2].set(body=m[2].body.replace(b"Oxum: ", b"Oxum: -"))
+    elif what == "oxum-beyond":
+        m[2].set(body=m[2].body.replace(b"Oxum: ", b"Oxum: 9223372036854775807"))
     elif what == "pax-sparse":
         m.insert(prompt, pax(b"x", [(b"GNU.sparse.map", b"0,6"),
                                     (b"GNU.sparse.size", b"600"),
