@@ -71,6 +71,37 @@ refused "holds no tensor \"x\"; it holds [\"hidden_states\"]" \
     "{\"records\": [{\"tokenIds\": [1,2,3,4,5], $H, \"tensor\": \"x\"}]}"
 refused "holds 4 positions, record 0 has 3 tokens" "{\"records\": [{\"tokenIds\": [1,2,3], $H}]}"
 refused "record 0: id 1 is not a whole number" "{\"records\": [{\"tokenIds\": [1, -2], $H}]}"
+# tensor FILE SHAPE [DTYPE BYTES]: hidden_states of zeros
+tensor() {
+    python3 - "$@" <<'PY'
+import json
+import struct
+import sys
+
+path, shape, *dtype = sys.argv[1:]
+shape, dtype = json.loads(shape), dtype or ["F32", "4"]
+size = int(dtype[1])
+for n in shape:
+    size *= n
+header = json.dumps({"hidden_states": {"dtype": dtype[0], "shape": shape,
+                                       "data_offsets": [0, size]}}).encode()
+header += b" " * (-len(header) % 8)
+open(path, "wb").write(struct.pack("<Q", len(header)) + header + bytes(size))
+PY
+}
+if command -v python3 >/dev/null; then
+    for shape in '[8]' '[2, 4, 8]' '[1, 1, 4, 8]' '[0, 8]'; do
+        tensor "$T/shape.safetensors" "$shape"
+        refused "$T/shape.safetensors: tensor \"hidden_states\" is $shape, not [positions, hidden]" \
+            '{"records": [{"tokenIds": [1,2,3,4,5], "hidden": "shape.safetensors"}]}'
+    done
+    tensor "$T/ints.safetensors" '[4, 8]' I64 8
+    refused "$T/ints.safetensors: tensor \"hidden_states\" is I64, no float" \
+        '{"records": [{"tokenIds": [1,2,3,4,5], "hidden": "ints.safetensors"}]}'
+    tensor "$T/wide.safetensors" '[4, 999]'
+    refused "$T/wide.safetensors: is 999 wide, the model's states in $F/states/states-0.safetensors are" \
+        '{"records": [{"tokenIds": [1,2,3,4,5], "hidden": "wide.safetensors"}]}'
+fi
 runs 3 "no such input" par "$T/nowhere.json" $F/states
 says "failed to read $T/nowhere.json" "in these words"
 mkdir "$T/self" && ln -s "$PWD/$F/reference-0.safetensors" "$T/self/states-0.safetensors"

@@ -63,6 +63,22 @@ export HF_HUB_CACHE HF_HOME
 mkdir "$T/home"
 ln -s "$T/hub" "$T/home/hub"
 runs 0 "HF_HOME holds it too" parity --model org/tiny --input "$T/in.json"
+mkdir -p "$T/user/.cache/huggingface"
+ln -s "$T/hub" "$T/user/.cache/huggingface/hub"
+runs 0 "the default place holds it too" env -u HF_HUB_CACHE -u HUGGINGFACE_HUB_CACHE \
+    -u HF_HOME -u XDG_CACHE_HOME "HOME=$T/user" "ASSAY_BIN=$BIN" \
+    pipelines/parity --model org/tiny --input "$T/in.json"
+grep -q "\"modelRevision\": \"$commit\"" "$T/out"
+ok $? "with its revision"
+runs 3 "a cache that is named is the only one" env "HF_HUB_CACHE=$T/empty" \
+    "HOME=$T/user" "ASSAY_BIN=$BIN" pipelines/parity --model org/tiny --input "$T/in.json"
+printf '%s' $commit >"$entry/refs/v2"
+runs 0 "a revision by its name in refs" hub --model org/tiny --revision v2
+runs 3 "a name that is not there" hub --model org/tiny --revision v3
+cp -r $PACK "$T/plain"
+runs 0 "a plain folder" parity --model "$T/plain" --input "$T/in.json"
+grep -q '"modelRevision": null' "$T/out"
+ok $? "has no revision"
 runs 0 "the named revision" hub --model org/tiny --revision $commit
 runs 3 "another revision" hub --model org/tiny --revision ${commit%7}8
 runs 3 "a folder of another revision" hub --model "$entry/snapshots/$commit" \

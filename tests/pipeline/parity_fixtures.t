@@ -35,11 +35,11 @@ divided() { # FOLDER: the bf16 pass of before is in $T/states
         rm -rf "$T/again"
     done
 }
-# Each record by itself, in f32, whose last bits depend on upstream's calls most.
-alone() { # FOLDER
+# Each record by itself: upstream's calls, whose rows decide last bits, are its own.
+alone() { # FOLDER PRECISION INPUT
     runs 0 "$name: all records" "$(bin forward)" --model "$1" \
-        --parity "$1/parity-f32.json" --precision f32 --out "$T/all"
-    python3 - "$1/parity-f32.json" "$T" <<'EOF'
+        --parity "$1/$3" --precision "$2" --out "$T/all"
+    python3 - "$1/$3" "$T" <<'EOF'
 import json, os, sys
 folder, out = os.path.abspath(os.path.dirname(sys.argv[1])), sys.argv[2]
 for i, record in enumerate(json.load(open(sys.argv[1]))["records"]):
@@ -54,11 +54,11 @@ EOF
     for states in "$T"/all/states-*.safetensors; do
         i=${states##*-} i=${i%.safetensors}
         "$(bin forward)" --model "$1" --parity "$T/record-$i.json" \
-            --precision f32 --out "$T/one" &&
+            --precision "$2" --out "$T/one" &&
             cmp -s "$states" "$T/one/states-0.safetensors" || differ="$differ $i"
         rm -rf "$T/one"
     done
-    is "$differ" "" "$name: no record depends on another"
+    is "$differ" "" "$name, $2: no record depends on another"
     rm -rf "$T/all" "$T"/record-*.json
 }
 for folder in fixtures/families/*/ fixtures/text/*/; do
@@ -73,6 +73,7 @@ for folder in fixtures/families/*/ fixtures/text/*/; do
     is "$error" 0.0 "$name, bf16: every bit"
     [ ! -f "$folder/trace-0.safetensors" ] || traced "$folder"
     divided "$folder"
-    alone "$folder"
+    alone "$folder" f32 parity-f32.json
+    alone "$folder" bf16 parity.json
 done
 done_testing
