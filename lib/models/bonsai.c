@@ -192,6 +192,7 @@ const struct model_family bonsai_family = {
     .check = bonsai_check,
     .stages = bonsai_stages,
     .forward = bonsai_forward,
+    .memory = bonsai_memory,
     .begin = bonsai_begin,
     .step = bonsai_step,
     .keys = bonsai_keys,

@@ -75,6 +75,8 @@ int bonsai_layer_chunks(struct bonsai_pass *pass, const struct bonsai_layer *l,
 int bonsai_finish(struct bonsai_pass *pass, const struct act *residual,
                   struct err *err);
 
+size_t bonsai_memory(struct model *m, const struct forward_options *o,
+                     const struct sequence *s, int64_t count);
 int bonsai_forward(struct model *m, const struct forward_options *o,
                    const struct sequence *s, int64_t count,
                    const struct model_tap *tap, struct err *err);

@@ -295,6 +295,16 @@ static int layer_all(struct bonsai_pass *pass, int64_t layer,
     return 0;
 }
 
+size_t bonsai_memory(struct model *m, const struct forward_options *o,
+                     const struct sequence *s, int64_t count)
+{
+    const struct bonsai *b = (struct bonsai *)m;
+    struct bonsai_totals t = bonsai_count(s, count, 0);
+
+    return bonsai_pass_bytes(&b->config, o->precision, &t, o->chunk) +
+           bonsai_weights_bytes(b->weights);
+}
+
 int bonsai_forward(struct model *m, const struct forward_options *o,
                    const struct sequence *s, int64_t count,
                    const struct model_tap *tap, struct err *err)

@@ -154,6 +154,11 @@ enum dtype bonsai_weights_dtype(const struct bonsai_weights *w,
     return info->dtype;
 }
 
+size_t bonsai_weights_bytes(const struct bonsai_weights *w)
+{
+    return w->pool.size;
+}
+
 /* ---- reading ---- */
 
 static const char *head_path(const struct bonsai_config *c)

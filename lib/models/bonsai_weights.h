@@ -60,6 +60,9 @@ struct bonsai_weights *bonsai_weights_open(const struct bonsai_config *config,
 json_t *bonsai_weights_ledger(const struct bonsai_weights *w, struct err *err);
 void bonsai_weights_close(struct bonsai_weights *w); /* NULL is fine */
 
+/* Of the largest part, loaded. */
+size_t bonsai_weights_bytes(const struct bonsai_weights *w);
+
 /* Reading a packed part also refuses a code 3, a negative or non-finite scale
  * and a bias that is not the negated scale. */
 int bonsai_load_layer(struct bonsai_weights *w, int64_t layer,

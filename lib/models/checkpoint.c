@@ -789,6 +789,24 @@ static int reserve(struct buffer *b, size_t bytes, struct err *err)
     return 0;
 }
 
+size_t checkpoint_bytes(const struct checkpoint *c, const struct part *p)
+{
+    size_t bytes = 0, decoding = 0;
+
+    for (size_t i = 0; i < p->count; i++) {
+        struct stored s = locate(c, &p->items[i]);
+        size_t scales = 0;
+
+        bytes += wanted_bytes(c, &p->items[i]);
+        if (s.form != FORM_PLAIN)
+            scales = (size_t)shape_count(&s.scales->info->shape) * 2 *
+                         sizeof(float) +
+                     (size_t)p->items[i].in * 2 * sizeof(float);
+        decoding = scales > decoding ? scales : decoding;
+    }
+    return bytes + decoding;
+}
+
 int checkpoint_load(struct checkpoint *c, const struct part *p,
                     enum checkpoint_buffer into, struct err *err)
 {

@@ -120,6 +120,9 @@ void checkpoint_skip(struct checkpoint *c, const char *name);
 int checkpoint_finish(const struct checkpoint *c, struct err *err);
 
 /* Two buffers: a part is valid until the next load into the same. */
+/* The bytes that loading a part takes, decoding included. */
+size_t checkpoint_bytes(const struct checkpoint *c, const struct part *p);
+
 enum checkpoint_buffer { CHECKPOINT_LAYER, CHECKPOINT_EXPERT };
 int checkpoint_load(struct checkpoint *c, const struct part *p,
                     enum checkpoint_buffer into, struct err *err);

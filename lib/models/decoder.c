@@ -489,6 +489,48 @@ int decoder_forward(struct model *m, const struct forward_options *o,
     return ret;
 }
 
+/* The largest weights held at once: a layer's and one expert's, or the ends. */
+static size_t weights_bytes(struct decoder *d)
+{
+    struct decoder_weights *w = xcalloc(1, d->hooks->weights_size);
+    struct part p = PART_INIT;
+    struct dense_weight head;
+    size_t layer = 0, expert = 0, bytes;
+
+    for (int64_t i = 0; i < d->layers; i++) {
+        struct experts e = decoder_experts(d, i);
+
+        layer_part(d, i, w, &p);
+        bytes = checkpoint_bytes(d->weights, &p);
+        layer = bytes > layer ? bytes : layer;
+        bytes = decoder_is_sparse(d, i) ? experts_bytes(&e) : 0;
+        expert = bytes > expert ? bytes : expert;
+    }
+    part_clear(&p);
+    if (checkpoint_has(d->weights, "%s", head_name(d))) {
+        part_rows(&p, &head, d->vocab, 0,
+                  d->vocab < HEAD_ROWS ? d->vocab : HEAD_ROWS, d->hidden, "%s",
+                  head_name(d));
+        bytes = checkpoint_bytes(d->weights, &p);
+        layer = bytes > layer ? bytes : layer;
+    }
+    part_release(&p);
+    free(w);
+    return layer + expert;
+}
+
+size_t decoder_memory(struct model *m, const struct forward_options *o,
+                      const struct sequence *s, int64_t count)
+{
+    struct decoder *d = decoder_of(m);
+    struct decoder_pass p = {
+        .decoder = d, .options = o, .sequences = s, .count = count};
+
+    p.rows = decoder_first(&p, count);
+    checkpoint_set_precision(d->weights, o->precision);
+    return pass_bytes(&p) + weights_bytes(d);
+}
+
 /* ---- the rest of a family ---- */
 
 int64_t decoder_vocab(const struct model *m)

@@ -225,6 +225,8 @@ int decoder_stages(const struct model *m, const struct forward_options *o,
 int decoder_forward(struct model *m, const struct forward_options *o,
                     const struct sequence *s, int64_t count,
                     const struct model_tap *tap, struct err *err);
+size_t decoder_memory(struct model *m, const struct forward_options *o,
+                      const struct sequence *s, int64_t count);
 json_t *decoder_keys(const struct model *m);
 json_t *decoder_weights(const struct model *m, struct err *err);
 
@@ -241,6 +243,7 @@ int decoder_step(struct model *m, int64_t token, const struct model_tap *tap,
         .open = decoder_open, .close = decoder_close, .vocab = decoder_vocab, \
         .is_stop = decoder_is_stop, .check = decoder_check,                   \
         .stages = decoder_stages, .forward = decoder_forward,                 \
+        .memory = decoder_memory,                                             \
         .begin = decoder_begin, .step = decoder_step, .keys = decoder_keys,   \
         .weights = decoder_weights, .sums = sums_order                        \
     }

@@ -112,6 +112,12 @@ int model_stages(const struct model *m, const struct forward_options *o,
     return m->family->stages(m, o, s, visit, ctx, err);
 }
 
+size_t model_memory(struct model *m, const struct forward_options *o,
+                    const struct sequence *s, int64_t count)
+{
+    return m->family->memory(m, o, s, count);
+}
+
 int model_forward(struct model *m, const struct forward_options *o,
                   const struct sequence *s, int64_t count,
                   const struct model_tap *tap, struct err *err)

@@ -107,6 +107,8 @@ struct model_family {
     int (*forward)(struct model *m, const struct forward_options *o,
                    const struct sequence *s, int64_t count,
                    const struct model_tap *tap, struct err *err);
+    size_t (*memory)(struct model *m, const struct forward_options *o,
+                     const struct sequence *s, int64_t count);
     int (*begin)(struct model *m, const struct forward_options *o,
                  const struct sequence *s, int64_t capacity,
                  const struct model_tap *tap, struct err *err);
@@ -157,6 +159,14 @@ int model_stages(const struct model *m, const struct forward_options *o,
 int model_forward(struct model *m, const struct forward_options *o,
                   const struct sequence *s, int64_t count,
                   const struct model_tap *tap, struct err *err);
+
+/*
+ * The bytes that model_forward() over these sequences will allocate: workspace
+ * and the largest weights held at once.  Of a sequence only rows, prompt, grids
+ * and the patches' shape are looked at.
+ */
+size_t model_memory(struct model *m, const struct forward_options *o,
+                    const struct sequence *s, int64_t count);
 
 /*
  * What became of the keys of the pack's files, {"config.json": [...], ...}

@@ -253,6 +253,17 @@ int experts_expect(const struct experts *e, struct err *err)
     return ret;
 }
 
+size_t experts_bytes(const struct experts *e)
+{
+    struct part p = PART_INIT;
+    struct expert ignored;
+
+    want_expert(e, 0, &p, &ignored);
+    size_t bytes = checkpoint_bytes(e->weights, &p);
+    part_release(&p);
+    return bytes;
+}
+
 /* ---- running them ---- */
 
 struct act expert_swiglu(struct ops *o, const struct act *gate,

@@ -82,6 +82,7 @@ struct experts {
 };
 
 /* Checks every expert's tensors (checkpoint_expect). */
+size_t experts_bytes(const struct experts *e); /* of one of them, loaded */
 int experts_expect(const struct experts *e, struct err *err);
 
 /*

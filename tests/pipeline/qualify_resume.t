@@ -56,36 +56,36 @@ ends last 0 whole
 programs=$(cat "$T/count")
 is "$(ls "$runs_dir")" "whole" "an uninterrupted run of $programs programs"
 
-# cases, freeze, verify, keep, export json, export shapes, forward, adjudicator,
-# verify, compare, executables, attest, seal, publish
-for n in 4 5 6 7 8 9 10 13; do
+# cases; three --predict, room; freeze, verify, keep, export json, export shapes,
+# forward, adjudicator, verify, compare, executables, attest, seal, publish
+for n in 8 9 10 11 12 13 14 17; do
     ends last $n "r$n"
     [ ! -e "$runs_dir/r$n" ]
     ok $? "killed after program $n: nothing has its name"
-    [ $n -lt 10 ] || chmod -R a-w "$runs_dir/.r$n.part/data" # as publish would
+    [ $n -lt 14 ] || chmod -R a-w "$runs_dir/.r$n.part/data" # as publish would
     runs 0 "the next run of that name" run "r$n"
     case $n in
-    4) want= ;;
-    5) want="export/json " ;;
-    6) want="export/json export/shapes " ;;
-    7) want="export/json export/shapes forward " ;;
-    8 | 9) want="export/json export/shapes forward adjudicator " ;;
+    8) want= ;;
+    9) want="export/json " ;;
+    10) want="export/json export/shapes " ;;
+    11) want="export/json export/shapes forward " ;;
+    12 | 13) want="export/json export/shapes forward adjudicator " ;;
     *) want="export/json export/shapes forward adjudicator compare " ;;
     esac
     is "$(used)" "$want" "uses again what was finished"
     is "$(redone)" "" "and nothing else was there"
     same "r$n" "its bytes are those of the uninterrupted run"
 done
-is "$programs" 14 "the last of them was killed before its rename"
-is "$(grep -c '"reused": true' "$runs_dir/r10/timing.json")" 5 "timing.json tells what was used again"
-"$real/assay-receipt" audit --recompute "$tiny/pack" "$runs_dir/r10" >"$T/out"
+is "$programs" 18 "the last of them was killed before its rename"
+is "$(grep -c '"reused": true' "$runs_dir/r14/timing.json")" 5 "timing.json tells what was used again"
+"$real/assay-receipt" audit --recompute "$tiny/pack" "$runs_dir/r14" >"$T/out"
 ok $? "an audit proves it, recomputing"
-[ -z "$(find "$runs_dir/r10" -name before)" ]
+[ -z "$(find "$runs_dir/r14" -name before)" ]
 ok $? "and nothing of the interruption is in it"
 is "$(ls -A "$runs_dir" | grep -c part)" 0 "no part folder is left"
 
 # what no longer holds is made again, and so is what was made of it
-ends last 9 changed
+ends last 13 changed
 part=$runs_dir/.changed.part/data
 cp -a "$runs_dir/.changed.part" "$T/interrupted"
 try() { # try NAME USED REDONE: then the sealed run is the same
@@ -172,15 +172,16 @@ says "another build of the program made it" "and the reason is told"
 bin=
 
 # stopped by the system (a full disk) or by a signal: the stages that ended stay
-ends full 8 full
+ends full 12 full
 is "$(tail -n 1 "$T/out")" "verdict: none (6)" "stopped by the system: no verdict"
 says "/.full.part: stays; the next run with RUN=full goes on with it" "the stages stay"
 runs 0 "and are gone on with" run full
 is "$(used)" "export/json export/shapes forward " "by the next run"
-ends full 5 early
+ends full 9 early
 is "$(ls -A "$runs_dir" | grep -c early)" 0 "without a finished stage nothing stays"
 cat >"$T/bin/assay-forward" <<S
 #!/bin/sh
+case " \$* " in *" --predict "*) exec "$real/assay-forward" "\$@" ;; esac
 echo \$\$ >"$T/pid"
 exec sleep 600
 S

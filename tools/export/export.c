@@ -35,6 +35,8 @@ static const struct cli_opt options[] = {
     {0, "alpha", NULL, "with --image: keep alpha", CLI_FLAG, &opt.is_alpha},
     {0, "ledger", NULL, "what became of each key of the pack", CLI_FLAG,
      &opt.is_ledger},
+    {0, "predict", NULL, "print what --out would write and take", CLI_FLAG,
+     &opt.is_predict},
     {'j', "json", NULL, "print JSON", CLI_FLAG, &opt.is_json},
     STAGE_OPTIONS(opt.stage),
     STAGE_REUSE(opt.stage),
@@ -49,7 +51,7 @@ static const struct cli_command command = {
     .options = options,
 };
 
-enum mode { CASES, TEXT, RENDER, LINES, TEMPLATE, IMAGES, LEDGER };
+enum mode { CASES, TEXT, RENDER, LINES, TEMPLATE, IMAGES, LEDGER, PREDICT };
 
 /* The options that ask for a mode, what else they need, and what they take. */
 static const struct {
@@ -63,6 +65,7 @@ static const struct {
     [TEMPLATE] = {"--template", false, false, true},
     [IMAGES] = {"--image", false, false, true},
     [LEDGER] = {"--ledger", true, false, true},
+    [PREDICT] = {"--predict", true, true, false},
 };
 
 static int choose(enum mode *out, struct err *err)
@@ -70,10 +73,10 @@ static int choose(enum mode *out, struct err *err)
     const bool asked[] = {opt.out != NULL,      opt.text != NULL,
                           opt.render != NULL,   opt.jsonl != NULL,
                           opt.template != NULL, opt.images.count > 0,
-                          opt.is_ledger};
+                          opt.is_ledger,        opt.is_predict};
     int found = -1;
 
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 8; i++)
         if (asked[i]) {
             if (found >= 0)
                 return err_set(err, ERR_USAGE, "%s and %s do not go together",
@@ -83,7 +86,7 @@ static int choose(enum mode *out, struct err *err)
     if (found < 0)
         return err_set(err, ERR_USAGE,
                        "say what to do: --out, --text, --render, --jsonl, "
-                       "--template, --image or --ledger");
+                       "--template, --image, --ledger or --predict");
     *out = (enum mode)found;
     return 0;
 }
@@ -150,6 +153,9 @@ static int run(int argc, char **argv, struct err *err)
         break;
     case IMAGES:
         ret = export_images(&opt, &protocol, err);
+        break;
+    case PREDICT:
+        ret = export_predict(&opt, &protocol, err);
         break;
     case LEDGER:
         ret = export_ledger(&opt, &protocol, err);

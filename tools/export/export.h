@@ -15,7 +15,7 @@ struct export_options {
     const char *text, *render, *jsonl, *template, *context, *resize;
     int64_t at; /* a byte of what is rendered; -1: not asked */
     struct cli_list images;
-    bool is_json, is_decode, is_alpha, is_ledger;
+    bool is_json, is_decode, is_alpha, is_ledger, is_predict;
     struct stage_options stage;
 };
 
@@ -48,4 +48,14 @@ int export_ledger(const struct export_options *opt,
 int export_cases(int argc, char **argv, const struct cli_command *command,
                  const struct export_options *opt,
                  const struct protocol *protocol, struct err *err);
+
+/*
+ * --cases with --predict: what --out would write and the memory it would take,
+ * as one document; "bytes" counts whole blocks of storage.
+ *
+ *     {"cases": [{"name", "tokens", "grids": [[t, h, w]], "patch_cols",
+ *                 "bytes"}], "bytes", "memory"}
+ */
+int export_predict(const struct export_options *opt,
+                   const struct protocol *protocol, struct err *err);
 #endif

@@ -14,6 +14,7 @@
 #include "job.h"
 #include "kernels/kernels.h"
 #include "kernels/threads.h"
+#include "predict.h"
 #include "sink.h"
 #include "states.h"
 
@@ -25,7 +26,7 @@ enum { DEFAULT_CHUNK = 256 };
 
 static struct {
     const char *pack, *inputs, *prefix, *files, *protocol, *precision, *sums,
-        *trace, *local, *inject, *kernel, *out, *parity, *attention;
+        *trace, *local, *inject, *kernel, *out, *parity, *attention, *predict;
     int64_t chunk, threads, generate;
     bool ledger;
     struct stage_options stage;
@@ -67,6 +68,9 @@ static const struct cli_opt options[] = {
      &opt.threads},
     {0, "kernel", "name", "plain or avx2 (the best there is); changes no bit",
      CLI_STR, &opt.kernel},
+    {0, "predict", "file",
+     "of assay-export --predict: print what a pass will write and take",
+     CLI_STR, &opt.predict},
     {'o', "out", "dir", "where the results go; must not exist", CLI_STR,
      &opt.out},
     STAGE_OPTIONS(opt.stage),
@@ -85,6 +89,14 @@ static const struct cli_command command = {
 
 static int check_options(struct err *err)
 {
+    if (opt.predict &&
+        (!opt.pack || opt.inputs || opt.parity || opt.out || opt.generate > 0 ||
+         opt.trace || opt.local || opt.inject))
+        return err_set(err, ERR_USAGE,
+                       "--predict goes with --pack, and with none of --inputs, "
+                       "--out, --parity, --generate, --trace and --local");
+    if (opt.predict)
+        return 0;
     if (!opt.pack || (!opt.inputs && !opt.parity) || !opt.out)
         return err_set(err, ERR_USAGE,
                        "--pack, --inputs (or --parity) and --out are needed");
@@ -520,6 +532,43 @@ static int reuse(struct run *r, int argc, char **argv, struct err *err)
     return 1;
 }
 
+/* ---- before it ---- */
+
+static int count_shards(int64_t *out, struct err *err)
+{
+    struct safetensors *st = safetensors_open_pack(opt.pack, err);
+    const char *last = "";
+
+    if (!st)
+        return -1;
+    for (size_t i = 0; i < safetensors_count(st); i++) {
+        const char *path = safetensors_path(st, safetensors_at(st, i));
+
+        *out += strcmp(path, last) != 0;
+        last = path;
+    }
+    safetensors_close(st);
+    return 0;
+}
+
+static int print_prediction(struct run *r, struct err *err)
+{
+    struct predict_options o = {
+        .plan = opt.predict, .prefix = opt.prefix, .files = opt.files};
+    struct buf text = BUF_INIT;
+
+    if (count_shards(&o.shards, err))
+        return -1;
+    json_t *document = predict(&o, r->model, &r->forward, err);
+    if (!document)
+        return -1;
+    json_write(document, &text);
+    fwrite(text.data, 1, text.len, stdout);
+    buf_release(&text);
+    json_decref(document);
+    return 0;
+}
+
 /* ---- all of it ---- */
 
 static int run_all(struct run *r, int argc, char **argv, struct err *err)
@@ -543,8 +592,11 @@ static int run_all(struct run *r, int argc, char **argv, struct err *err)
     r->model = model_open(opt.pack, opt.generate > 0, err);
     if (!r->model)
         return -1;
-    if (choose_sums(p, r->model, &r->forward.sums, err) ||
-        (opt.inputs && job_read(&r->job, &jo, r->model, err)))
+    if (choose_sums(p, r->model, &r->forward.sums, err))
+        return -1;
+    if (opt.predict)
+        return print_prediction(r, err);
+    if ((opt.inputs && job_read(&r->job, &jo, r->model, err)))
         return -1;
     int reused = reuse(r, argc, argv, err);
     if (reused)

@@ -14,6 +14,7 @@ static const struct {
     {"verify", "a pack against its receipt", verb_verify},
     {"files", "what a receipt lists, a line each", verb_files},
     {"receive", "one file of a receipt, judged as it arrives", verb_receive},
+    {"room", "storage and memory for a run, before it begins", verb_room},
     {"freeze", "copies of cases, images, protocol and gates", verb_freeze},
     {"cases", "the names of the cases", verb_cases},
     {"keep", "copies of captures, a folder a case", verb_keep},

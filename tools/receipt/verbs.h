@@ -11,6 +11,7 @@ int verb_import(int argc, char **argv);
 int verb_verify(int argc, char **argv);
 int verb_files(int argc, char **argv);
 int verb_receive(int argc, char **argv);
+int verb_room(int argc, char **argv);
 int verb_freeze(int argc, char **argv);
 int verb_cases(int argc, char **argv);
 int verb_keep(int argc, char **argv);
