@@ -53,8 +53,11 @@ struct tile {
 
 static bool is_seen(const struct job *job, int64_t row, int64_t key)
 {
-    return job->how->visible ? job->how->visible[row * job->keys + key] != 0
-                             : key <= job->keys - job->rows + row;
+    int64_t last = job->keys - job->rows + row;
+
+    if (job->how->visible)
+        return job->how->visible[row * job->keys + key] != 0;
+    return key <= last && (!job->how->window || key > last - job->how->window);
 }
 
 /* The keys that the kernel takes up for the tile: those its last row sees. */

@@ -44,6 +44,7 @@ struct sdpa {
     double scale;
     const unsigned char *visible; /* [rows, keys], 0: not seen; NULL: causal,
                                      row t sees the first keys - rows + 1 + t */
+    int64_t window; /* without visible: of these the last `window`; 0: all */
 };
 
 /*

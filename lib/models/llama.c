@@ -3,23 +3,30 @@
  *
  *     h = h + attention(norm(h))              grouped queries, whole heads
  *                                             rotated; Qwen3 norms each head
- *                                             of q and k before
+ *                                             of q and k before, and some of
+ *                                             its layers may see a window
  *     h = h + down(silu(gate n) * (up n))     n = norm(h)
  */
 #include "models/llama.h"
 
+#include "base/mem.h"
 #include "models/decoder.h"
 #include "models/eager_ops.h"
 #include "models/rotary.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { LAYERS_CAP = 1 << 24 };
 
 struct llama {
     struct decoder decoder;
     int64_t heads, kv_heads, head_dim;
-    bool has_head_norms;
+    bool has_head_norms, has_attention_bias, has_mlp_bias;
+    int64_t window;        /* of keys, in sliding layers; 0: there are none */
+    unsigned char *slides; /* [layers]; NULL: none does */
     struct rotary rotary;
 };
 
@@ -27,6 +34,8 @@ struct layer {
     struct decoder_weights common;
     struct param q_norm, k_norm;
     struct dense_weight q, k, v, o;
+    struct param q_bias, k_bias, v_bias, o_bias;
+    struct param gate_bias, up_bias, down_bias;
 };
 
 /* What an absent key stands for. */
@@ -42,23 +51,55 @@ static const struct llama *llama_of(const struct decoder *d)
 
 /* ---- config.json ---- */
 
-/* Every layer attends to all that came before it. */
-static int check_layer_types(const struct section *s, struct err *err)
+/* Which layers see a window alone: those that layer_types names, else those
+ * from max_window_layers on. */
+static int read_layer_types(struct llama *m, const struct section *s,
+                            int64_t first, struct err *err)
 {
     const json_t *list = config_value(s, "layer_types"), *item;
+    const int64_t layers = m->decoder.layers;
     size_t i;
 
+    m->slides = mem_array((size_t)layers, 1, LAYERS_CAP, err);
+    if (!m->slides)
+        return -1;
+    for (int64_t k = 0; k < layers; k++)
+        m->slides[k] = !list && m->window && k >= first;
     if (!list)
         return 0;
-    if (!json_is_array(list))
-        return config_refuse(s, "layer_types", err, "is not a list");
-    json_array_foreach(
-        list, i, item) if (!json_is_string(item) ||
-                           strcmp(json_string_value(item), "full_attention") !=
-                               0) return config_refuse(s, "layer_types", err,
-                                                       "holds something else "
-                                                       "than 'full_attention'");
+    if (!json_is_array(list) || json_array_size(list) != (size_t)layers)
+        return config_refuse(s, "layer_types", err,
+                             "is not a list of %lld layers", (long long)layers);
+    json_array_foreach(list, i, item)
+    {
+        const char *type = json_is_string(item) ? json_string_value(item) : "";
+
+        m->slides[i] = strcmp(type, "sliding_attention") == 0;
+        if (!m->slides[i] && strcmp(type, "full_attention") != 0)
+            return config_refuse(s, "layer_types", err,
+                                 "holds something else than 'full_attention' "
+                                 "and 'sliding_attention'");
+        if (m->slides[i] && !m->window)
+            return config_refuse(s, "layer_types", err,
+                                 "names sliding layers without a window");
+    }
     return 0;
+}
+
+static int read_window(struct llama *m, const struct section *s,
+                       struct err *err)
+{
+    bool is_used;
+    int64_t first, window;
+
+    if (config_flag(s, "use_sliding_window", false, &is_used, err) ||
+        config_amount(s, "max_window_layers", 28, &first, err) ||
+        config_amount(s, "sliding_window",
+                      config_is_null(s, "sliding_window") ? 0 : 4096, &window,
+                      err))
+        return -1;
+    m->window = is_used ? window : 0;
+    return read_layer_types(m, s, first, err);
 }
 
 static int read_rotary(struct llama *m, const struct section *s,
@@ -75,6 +116,9 @@ static int read_rotary(struct llama *m, const struct section *s,
                              "is %g, only 1 is supported", r->partial);
     if (r->dims % 2)
         return config_refuse(s, "head_dim", err, "is odd");
+    if (r->type == ROTARY_DYNAMIC && r->dims < 4)
+        return config_refuse(s, "head_dim", err,
+                             "is too small for dynamic frequencies");
     return 0;
 }
 
@@ -105,9 +149,8 @@ static int read_heads(struct llama *m, const struct section *s,
 
 static int read_as(struct llama *m, const struct defaults *by, struct err *err)
 {
-    static const char *const unused[] = {
-        "is_llama_config", "max_window_layers",      "pretraining_tp",
-        "sliding_window",  "transformers.js_config", NULL};
+    static const char *const unused[] = {"is_llama_config", "pretraining_tp",
+                                         "transformers.js_config", NULL};
     struct decoder *d = &m->decoder;
     const struct section *s = config_root(d->config);
 
@@ -118,11 +161,9 @@ static int read_as(struct llama *m, const struct defaults *by, struct err *err)
         config_real(s, "rms_norm_eps", 1e-6, &m->decoder.eps, err) ||
         config_flag(s, "tie_word_embeddings", false, &d->is_tied, err) ||
         config_expect_text(s, "hidden_act", "silu", err) ||
-        config_expect_flag(s, "attention_bias", false, err) ||
-        config_expect_flag(s, "mlp_bias", false, err) ||
+        config_flag(s, "attention_bias", false, &m->has_attention_bias, err) ||
         config_expect_flag(s, "rope_interleaved", false, err) ||
-        config_expect_flag(s, "use_sliding_window", false, err) ||
-        check_layer_types(s, err) || read_heads(m, s, by, err) ||
+        read_window(m, s, err) || read_heads(m, s, by, err) ||
         read_rotary(m, s, by->positions, err))
         return -1;
     config_ignore_common(s);
@@ -139,7 +180,15 @@ static int read_llama(struct decoder *d, struct err *err)
                                        .heads = 32,
                                        .positions = 2048};
 
-    return read_as((struct llama *)d, &by, err);
+    struct llama *m = (struct llama *)d;
+
+    return config_flag(config_root(d->config), "mlp_bias", false,
+                       &m->has_mlp_bias, err) ||
+                   config_expect_flag(config_root(d->config),
+                                      "use_sliding_window", false, err) ||
+                   read_as(m, &by, err)
+               ? -1
+               : 0;
 }
 
 static int read_qwen3(struct decoder *d, struct err *err)
@@ -178,6 +227,12 @@ static void layer_part(const struct decoder *d, int64_t i,
     part_dense(p, &l->k, keys, hidden, "%s.self_attn.k_proj.weight", at);
     part_dense(p, &l->v, keys, hidden, "%s.self_attn.v_proj.weight", at);
     part_dense(p, &l->o, hidden, queries, "%s.self_attn.o_proj.weight", at);
+    if (m->has_attention_bias) {
+        part_param(p, &l->q_bias, queries, "%s.self_attn.q_proj.bias", at);
+        part_param(p, &l->k_bias, keys, "%s.self_attn.k_proj.bias", at);
+        part_param(p, &l->v_bias, keys, "%s.self_attn.v_proj.bias", at);
+        part_param(p, &l->o_bias, hidden, "%s.self_attn.o_proj.bias", at);
+    }
     if (m->has_head_norms) {
         part_param(p, &l->q_norm, m->head_dim, "%s.self_attn.q_norm.weight",
                    at);
@@ -186,9 +241,20 @@ static void layer_part(const struct decoder *d, int64_t i,
     }
     snprintf(in, sizeof(in), "%s.mlp", at);
     expert_part(&w->ffn, p, d->dense_width, hidden, in);
+    if (m->has_mlp_bias) {
+        part_param(p, &l->gate_bias, d->dense_width, "%s.gate_proj.bias", in);
+        part_param(p, &l->up_bias, d->dense_width, "%s.up_proj.bias", in);
+        part_param(p, &l->down_bias, hidden, "%s.down_proj.bias", in);
+    }
 }
 
 /* ---- attention ---- */
+
+static const struct param *bias_of(const struct llama *m,
+                                   const struct param *bias)
+{
+    return m->has_attention_bias ? bias : NULL;
+}
 
 static struct act attention(struct decoder_pass *p,
                             const struct decoder_weights *w, int64_t layer,
@@ -208,12 +274,13 @@ static struct act attention(struct decoder_pass *p,
                        .key_dim = m->head_dim,
                        .value_dim = m->head_dim,
                        .scale = 1 / sqrt((double)m->head_dim)};
-    (void)layer;
+    if (m->slides[layer])
+        how.window = m->window;
     struct rotary_tables tables =
         rotary_tables(o, &m->rotary, s->positions, s->rows);
-    struct act q = op_dense(o, x, &l->q, NULL);
-    struct act k = op_dense(o, x, &l->k, NULL);
-    struct act v = op_dense(o, x, &l->v, NULL);
+    struct act q = op_dense(o, x, &l->q, bias_of(m, &l->q_bias));
+    struct act k = op_dense(o, x, &l->k, bias_of(m, &l->k_bias));
+    struct act v = op_dense(o, x, &l->v, bias_of(m, &l->v_bias));
 
     if (m->has_head_norms) {
         q = op_eager_rms_norm(o, &q, &l->q_norm, m->head_dim, m->decoder.eps);
@@ -223,7 +290,33 @@ static struct act attention(struct decoder_pass *p,
     turned.heads = m->kv_heads;
     op_rotary(&k, &tables, &turned);
     struct act seen = op_sdpa(o, &q, &k, &v, &how);
-    return op_dense(o, &seen, &l->o, NULL);
+    return op_dense(o, &seen, &l->o, bias_of(m, &l->o_bias));
+}
+
+/* ---- feed forward ---- */
+
+static int ffn(struct decoder_pass *p, const struct decoder_weights *w,
+               int64_t layer, const struct act *x, struct act *y,
+               struct err *err)
+{
+    const struct layer *l = (const struct layer *)w;
+    struct ops *o = &p->ops;
+
+    if (!llama_of(p->decoder)->has_mlp_bias)
+        return decoder_ffn(p, w, layer, x, y, err);
+    *y = ops_new(o, x->rows, x->cols, x->dtype);
+    for (int64_t i = 0; i < p->count; i++) {
+        size_t mark = ops_mark(o);
+        struct act rows = decoder_rows(p, x, i), to = decoder_rows(p, y, i);
+        struct act gate = op_dense(o, &rows, &w->ffn.gate, &l->gate_bias);
+        struct act up = op_dense(o, &rows, &w->ffn.up, &l->up_bias);
+        struct act unit = op_swiglu(o, &gate, &up);
+        struct act down = op_dense(o, &unit, &w->ffn.down, &l->down_bias);
+
+        act_copy(&to, &down);
+        ops_release(o, mark);
+    }
+    return 0;
 }
 
 /* ---- the two families ---- */
@@ -238,11 +331,17 @@ static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
                     (d->hidden + 3 * queries + 3 * keys + 2 * m->head_dim));
 }
 
+static void release(struct decoder *d)
+{
+    free(((struct llama *)d)->slides);
+}
+
 #define LLAMA_HOOKS(read_function)                                           \
     {                                                                        \
         .size = sizeof(struct llama), .weights_size = sizeof(struct layer),  \
         .ignored = ignored, .read = read_function, .layer_part = layer_part, \
-        .values = values, .attention = attention                             \
+        .values = values, .attention = attention, .ffn = ffn,                \
+        .release = release                                                   \
     }
 static const struct decoder_hooks llama_hooks = LLAMA_HOOKS(read_llama);
 static const struct decoder_hooks qwen3_hooks = LLAMA_HOOKS(read_qwen3);

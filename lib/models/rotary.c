@@ -88,6 +88,19 @@ static int read_llama3(struct rotary *r, const struct section *s,
     return 0;
 }
 
+static int read_dynamic(struct rotary *r, const struct section *s,
+                        double max_position, struct err *err)
+{
+    if (read_linear(r, s, err))
+        return -1;
+    r->type = ROTARY_DYNAMIC;
+    r->original = max_position;
+    if (!(r->original >= 1) || r->original != floor(r->original))
+        return config_refuse(s, "factor", err,
+                             "needs max_position_embeddings, a whole number");
+    return 0;
+}
+
 /* Checks what was read, and the rest of a type from the object that names it.
  */
 static int read_type(struct rotary *r, const struct section *s,
@@ -104,10 +117,12 @@ static int read_type(struct rotary *r, const struct section *s,
         return read_linear(r, inner, err);
     if (strcmp(type, "llama3") == 0)
         return read_llama3(r, inner, max_position, err);
+    if (strcmp(type, "dynamic") == 0)
+        return read_dynamic(r, inner, max_position, err);
     if (strcmp(type, "default") != 0)
         return config_refuse(inner, "rope_type", err,
-                             "is '%.40s', only 'default', 'linear', 'llama3' "
-                             "and 'yarn' are supported",
+                             "is '%.40s', only 'default', 'dynamic', "
+                             "'linear', 'llama3' and 'yarn' are supported",
                              type);
     return 0;
 }
@@ -208,11 +223,35 @@ static double llama3_frequency_f64(const struct rotary *r, double f)
     return (1 - smooth) * f / r->factor + smooth * f;
 }
 
-void rotary_frequencies(const struct rotary *r, float *f)
+/* Upstream's theta: in double up to the positions that the model knows, beyond
+ * them in f32 from a tensor of the length. */
+static double dynamic_theta(const struct rotary *r, int64_t length)
+{
+    double exponent = (double)r->dims / (double)(r->dims - 2);
+    double grown = r->factor * r->original / r->original - (r->factor - 1);
+    float wide = (float)r->factor * (float)length / (float)r->original -
+                 (float)(r->factor - 1);
+
+    if ((double)length > r->original)
+        return (float)r->theta * elem_pow_f32(wide, (float)exponent);
+    return grown == 1 ? r->theta : r->theta * elem_pow(grown, exponent);
+}
+
+static double dynamic_theta_f64(const struct rotary *r, int64_t length)
+{
+    double of = (double)length > r->original ? (double)length : r->original;
+
+    return r->theta * elem_pow(r->factor * of / r->original - (r->factor - 1),
+                               (double)r->dims / (double)(r->dims - 2));
+}
+
+void rotary_frequencies(const struct rotary *r, int64_t length, float *f)
 {
     struct ramp ramp;
 
-    rope_inv_freq(f, r->dims, r->theta);
+    rope_inv_freq(f, r->dims,
+                  r->type == ROTARY_DYNAMIC ? dynamic_theta(r, length)
+                                            : r->theta);
     if (r->type != ROTARY_YARN) {
         for (int64_t i = 0; i < r->dims / 2; i++)
             f[i] = r->type == ROTARY_LINEAR   ? f[i] / (float)r->factor
@@ -232,11 +271,13 @@ void rotary_frequencies(const struct rotary *r, float *f)
     }
 }
 
-void rotary_frequencies_f64(const struct rotary *r, double *f)
+void rotary_frequencies_f64(const struct rotary *r, int64_t length, double *f)
 {
     struct ramp ramp;
 
-    rope_inv_freq_f64(f, r->dims, r->theta);
+    rope_inv_freq_f64(f, r->dims,
+                      r->type == ROTARY_DYNAMIC ? dynamic_theta_f64(r, length)
+                                                : r->theta);
     if (r->type != ROTARY_YARN) {
         for (int64_t i = 0; i < r->dims / 2; i++)
             f[i] = r->type == ROTARY_LINEAR   ? f[i] / r->factor
@@ -264,9 +305,12 @@ struct rotary_tables rotary_tables(struct ops *o, const struct rotary *r,
                               ops_new(o, rows, half, t)};
     float factor = (float)r->attention_factor;
     double *f = xmalloc((size_t)half * sizeof(*f) + 1);
+    int64_t length = 0;
 
+    for (int64_t i = 0; i < rows; i++)
+        length = positions[i] >= length ? positions[i] + 1 : length;
     if (t == DTYPE_F64) {
-        rotary_frequencies_f64(r, f);
+        rotary_frequencies_f64(r, length, f);
         for (int64_t i = 0; i < rows * half; i++) {
             double angle = (double)positions[i / half] * f[i % half];
 
@@ -276,7 +320,7 @@ struct rotary_tables rotary_tables(struct ops *o, const struct rotary *r,
     } else {
         float *narrow = (float *)(void *)f;
 
-        rotary_frequencies(r, narrow);
+        rotary_frequencies(r, length, narrow);
         for (int64_t i = 0; i < rows * half; i++) {
             float angle = (float)positions[i / half] * narrow[i % half];
 

@@ -14,13 +14,16 @@
  * partial_rotary_factor inside it win over those beside it.  linear divides
  * every frequency by the factor; llama3 divides those of long waves, and goes
  * from one to the other between original / low_freq and original / high_freq
- * positions.
+ * positions.  dynamic raises theta for a sequence longer than
+ * max_position_embeddings, by its own length: as a model that has seen none
+ * longer before.
  */
 enum rotary_type {
     ROTARY_DEFAULT,
     ROTARY_LINEAR,
     ROTARY_LLAMA3,
     ROTARY_YARN,
+    ROTARY_DYNAMIC,
 };
 
 struct rotary {
@@ -28,8 +31,8 @@ struct rotary {
     int64_t dims; /* columns rotated; the family sets it */
     double theta;
     double partial;  /* partial_rotary_factor, NaN when nowhere given */
-    double factor;   /* of linear, llama3 and yarn */
-    double original; /* of llama3 and yarn: positions */
+    double factor;   /* of all but default */
+    double original; /* positions, of llama3, yarn and dynamic */
     double low_freq, high_freq; /* llama3 */
     /* yarn (kimi-k2.5.md 5) */
     double beta_fast, beta_slow;
@@ -49,12 +52,13 @@ int rotary_read_object(struct rotary *r, const struct section *object,
 /* 1 for s <= 1, else 0.1 m ln(s) + 1 */
 double rotary_mscale(double s, double m);
 
-/* Frequencies [dims / 2]: in f32 step by step, or in double. */
-void rotary_frequencies(const struct rotary *r, float *f);
-void rotary_frequencies_f64(const struct rotary *r, double *f);
+/* Frequencies [dims / 2] for a sequence of `length` positions: in f32 step by
+ * step, or in double. */
+void rotary_frequencies(const struct rotary *r, int64_t length, float *f);
+void rotary_frequencies_f64(const struct rotary *r, int64_t length, double *f);
 
-/* Cosines and sines [rows, dims / 2] of positions, times the attention factor,
- * rounded to the precision's dtype. */
+/* Cosines and sines [rows, dims / 2] of positions, which end a sequence, times
+ * the attention factor, rounded to the precision's dtype. */
 struct rotary_tables {
     struct act cosine, sine;
 };

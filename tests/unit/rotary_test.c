@@ -75,8 +75,8 @@ static void test_yarn(void)
             continue;
         }
         r.dims = 16;
-        rotary_frequencies(&r, f);
-        rotary_frequencies_f64(&r, wide);
+        rotary_frequencies(&r, 1, f);
+        rotary_frequencies_f64(&r, 1, wide);
         for (int k = 0; k < 8; k++) {
             wrong += f[k] != yarns[i].want[k];
             far += fabs(wide[k] / (double)f[k] - 1) > 1e-6;

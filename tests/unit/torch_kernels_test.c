@@ -231,11 +231,11 @@ static int64_t attend(const char *name, struct sdpa how, int64_t *total)
 
 static void test_attention(void)
 {
-    struct sdpa flash = {SDPA_FLASH, 4, 2, 16, 16, 0, NULL};
-    struct sdpa flash_long = {SDPA_FLASH, 1, 1, 8, 8, 0, NULL};
-    struct sdpa flash_packed = {SDPA_FLASH, 1, 1, 40, 40, 0, NULL};
-    struct sdpa math32 = {SDPA_MATH_VEC, 1, 1, 24, 8, 0, NULL};
-    struct sdpa math = {SDPA_MATH, 2, 2, 24, 16, 0, NULL};
+    struct sdpa flash = {SDPA_FLASH, 4, 2, 16, 16, 0, NULL, 0};
+    struct sdpa flash_long = {SDPA_FLASH, 1, 1, 8, 8, 0, NULL, 0};
+    struct sdpa flash_packed = {SDPA_FLASH, 1, 1, 40, 40, 0, NULL, 0};
+    struct sdpa math32 = {SDPA_MATH_VEC, 1, 1, 24, 8, 0, NULL, 0};
+    struct sdpa math = {SDPA_MATH, 2, 2, 24, 16, 0, NULL, 0};
     int64_t n;
 
     is_int(attend("flash", flash, &n), 0, "the fused kernel, every bit");

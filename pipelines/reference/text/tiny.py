@@ -309,6 +309,45 @@ CHECKPOINTS = {
         ),
         lengths=(17, 1, 3, 4, 5, 6, 7, 8, 9, 15, 16, 40),
     ),
+    # biases everywhere, heads that are not hidden / heads wide, theta raised by the
+    # length: longer than the positions that the model knows
+    "text/llama-biased": dict(
+        config="LlamaConfig",
+        keys=dict(
+            SMALL,
+            hidden_size=48,
+            intermediate_size=66,
+            num_hidden_layers=2,
+            num_attention_heads=6,
+            head_dim=12,
+            attention_bias=True,
+            mlp_bias=True,
+            max_position_embeddings=40,
+            tie_word_embeddings=False,
+            rope_parameters=dict(rope_type="dynamic", rope_theta=10000.0, factor=3.3),
+        ),
+        lengths=(70,),
+    ),
+    # before, at and after a window of 7 tokens, in some of the layers
+    "text/qwen3-sliding": dict(
+        config="Qwen3Config",
+        keys=dict(
+            SMALL,
+            hidden_size=40,
+            num_hidden_layers=3,
+            head_dim=20,
+            attention_bias=True,
+            use_sliding_window=True,
+            sliding_window=7,
+            layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+            tie_word_embeddings=True,
+            rope_parameters=dict(
+                rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=32
+            ),
+        ),
+        lengths=(90, 1, 6, 7, 8, 66),
+        form="shards",
+    ),
 }
 
 
