@@ -38,6 +38,11 @@ static int check_names(const json_t *document, struct err *err)
     return 0;
 }
 
+static void write_junit(const json_t *document, struct buf *out)
+{
+    report_junit(document, "compare", out);
+}
+
 int report_each(const json_t *document,
                 int (*visit)(const char *name, const struct buf *text,
                              void *context, struct err *err),
@@ -50,6 +55,7 @@ int report_each(const json_t *document,
         {"summary.json", json_write},
         {"report.md", report_markdown},
         {"report.html", report_html},
+        {"junit.xml", write_junit},
     };
     struct buf text = BUF_INIT;
     int ret = check_names(document, err);

@@ -26,8 +26,9 @@ void report_junit(const json_t *document, const char *suite, struct buf *out);
 
 /*
  * A comparison's files, in order: CASE.json for each case, summary.json,
- * report.md and report.html, given to `visit` one after the other.  A case
- * named as one of them is ERR_INPUT, and so are two that differ only in case.
+ * report.md, report.html and junit.xml, given to `visit` one after the other.
+ * A case named as one of them is ERR_INPUT, and so are two that differ only in
+ * case.
  */
 int report_each(const json_t *document,
                 int (*visit)(const char *name, const struct buf *text,

@@ -12,7 +12,7 @@ runs 1 "a failing candidate" cmp_ --reference $F/reference \
     --candidate $F/good $F/nan $F/one-pixel --out "$T/a/b/out" --json
 O=$T/a/b/out
 is "$(ls "$O" | tr '\n' ' ')" \
-    "image.json report.html report.md stage.json summary.json text.json " \
+    "image.json junit.xml report.html report.md stage.json summary.json text.json " \
     "writes its files, missing parents made"
 cmp -s "$T/out" "$O/summary.json"
 ok $? "summary.json is what --json prints"
@@ -64,6 +64,10 @@ holds "$T/hostile/report.md" '&lt;script&gt;&#124;\`\*' "escaped in Markdown"
 runs 1 "JUnit" cmp_ --reference $F/reference --candidate $F/good $F/nan --junit "$T/j.xml"
 holds "$T/j.xml" '<testsuite name="text" tests="8" failures="2" errors="0" skipped="3">' "counts"
 holds "$T/j.xml" '<testcase name="argmax" classname="assay.compare.text"><failure message="' "failures"
+cmp -s "$T/hostile.xml" "$T/hostile/junit.xml"
+ok $? "junit.xml is what --junit writes"
+python3 -c 'import sys, xml.etree.ElementTree as t; r = t.parse(sys.argv[1]).getroot(); sys.exit(r.tag != "testsuites" or not r.findall("./testsuite/testcase"))' "$O/junit.xml"
+ok $? "which is XML, of suites and tests"
 runs 5 "is not overwritten" cmp_ $F/reference $F/good --junit "$T/j.xml"
 
 runs 0 "f64 captures judge both sides" cmp_ $F/reference $F/good \

@@ -22,7 +22,7 @@ for file in source/stage.json source/receipt.json source/verify-before.json sour
     export/chart/prompt.txt export/chart/inputs.safetensors export/chart/stage.json \
     forward/chart/outputs.safetensors forward/chart/stage.json adjudicator/chart/outputs.safetensors \
     reference/chart/inputs.safetensors compare/chart.json compare/summary.json compare/report.html \
-    compare/report.md compare/stage.json executables.json; do
+    compare/report.md compare/junit.xml compare/stage.json executables.json; do
     [ -f "$one/data/$file" ]
     ok $? "data/$file"
 done

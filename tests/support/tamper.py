@@ -209,6 +209,7 @@ PAYLOAD = [
     ("a value in a case's verdict", sub(D + "compare/%s.json" % A, r'"margin": 0\.0', '"margin": 0.00'), "V"),
     ("a character of the Markdown report", flip(D + "compare/report.md", 3), "P"),
     ("a comment in the HTML report", append(D + "compare/report.html", "<!-- -->"), "P"),
+    ("a character of the JUnit report", flip(D + "compare/junit.xml", 60), "P"),
     ("an executable's version", edit(D + "executables.json", lambda d: d["programs"][0].update(version="9")), "E"),
     ("an executable taken from the list", edit(D + "executables.json", lambda d: d["programs"].pop()), "E"),
     ("the statement's result", sub(D + "verdict.intoto.json", "PASSED", "FAILED"), "I"),
