@@ -143,8 +143,10 @@ void topk_torch(const double *values, int64_t n, int64_t k, int64_t *chosen,
         scratch[i] = (struct topk_pair){values[i], i};
     if (k > n / 64)
         nth_element(scratch, n, k - 1);
-    else
-        qsort(scratch, (size_t)n, sizeof(*scratch), by_value_then_index);
+    else {
+        heap_select(scratch, 0, k - 1, n);
+        qsort(scratch, (size_t)k, sizeof(*scratch), by_value_then_index);
+    }
     for (int64_t i = 0; i < k; i++)
         chosen[i] = scratch[i].index;
 }

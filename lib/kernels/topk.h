@@ -10,8 +10,9 @@
  *     64 k > n   std::nth_element over (value, index) pairs in index order: a
  *                quickselect by median of three, whose choice among equal
  *                values is its own
- *     else       descending, equal values by ascending index (what torch's
- *                partial sort does among equals is not followed)
+ *     else       std::partial_sort: a heap of k whose top gives way to every
+ *                larger value, then in descending order, equal values by
+ *                ascending index (where they stand then is not followed)
  *
  * A NaN counts as larger than any number.  1 <= k <= n; scratch holds n.
  */

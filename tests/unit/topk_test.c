@@ -80,6 +80,37 @@ static void test_vectors(void)
            cases[i].name);
 }
 
+/* k at most n / 64: torch 2.13's topk of zeros with a few other values. */
+static void test_partial_sort(void)
+{
+    static const struct {
+        int64_t n, k;
+        struct {
+            int at;
+            double value;
+        } other[5];
+        int64_t want[4];
+    } cases[] = {
+        {128, 2, {{2, 18}, {14, 18}, {24, 20}}, {14, 24}},
+        {192, 3, {{2, 1}, {3, 1}, {4, 1}, {50, 2}}, {3, 4, 50}},
+        {192, 3, {{0, 1}, {1, 1}, {2, 1}, {60, 2}, {70, 2}}, {1, 60, 70}},
+        {256,
+         4,
+         {{9, 5}, {10, 5}, {11, 5}, {12, 5}, {99, 6}},
+         {10, 11, 12, 99}},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        double values[256] = {0};
+
+        for (int k = 0; k < 5 && cases[i].other[k].value > 0; k++)
+            values[cases[i].other[k].at] = cases[i].other[k].value;
+        ok(picks(values, cases[i].n, cases[i].k, cases[i].want),
+           "%lld of %lld: a heap's choice", (long long)cases[i].k,
+           (long long)cases[i].n);
+    }
+}
+
 /* Whatever the ties, the k largest values; also past the fallback. */
 static void test_largest(void)
 {
@@ -118,6 +149,7 @@ int main(void)
 {
     test_zeros();
     test_vectors();
+    test_partial_sort();
     test_largest();
     return done();
 }
