@@ -298,6 +298,20 @@ void part_param(struct part *p, struct param *target, int64_t count,
     w->count = count;
 }
 
+void part_params(struct part *p, struct param *target, int64_t total,
+                 int64_t first, int64_t count, const char *format, ...)
+{
+    va_list ap;
+
+    BUG_ON(first + count > total);
+    va_start(ap, format);
+    struct wanted *w = add(p, WANTED_PARAM, target, format, ap);
+    va_end(ap);
+    w->shape = SHAPE(total);
+    w->offset = first;
+    w->count = count;
+}
+
 void part_prefix(struct part *p, struct param *target, int64_t count,
                  const char *format, ...)
 {
@@ -515,7 +529,7 @@ static int expect_one(const struct checkpoint *c, const struct wanted *w,
     /* a small tensor may have any shape of its size */
     int64_t count = shape_count(&s.data->info->shape);
     if ((w->kind == WANTED_DENSE ||
-         (w->is_prefix ? count < w->count : count != w->count)) &&
+         (w->is_prefix ? count < w->count : count != shape_count(&w->shape))) &&
         check_shape(s.data, w->shape, err))
         return -1;
     enum dtype dtype = s.data->info->dtype;
@@ -743,7 +757,7 @@ static int load_param(struct checkpoint *c, const struct wanted *w,
     float *f = take(b, n * sizeof(*f));
     double *d = take(b, n * sizeof(*d)); /* holds the stored bytes first */
 
-    if (read_floats(c, e, 0, n, d, f, err))
+    if (read_floats(c, e, w->offset, n, d, f, err))
         return -1;
     for (size_t i = 0; i < n; i++) {
         if (dtype == DTYPE_BF16)

@@ -95,6 +95,11 @@ void part_rows(struct part *p, struct dense_weight *target, int64_t out,
 void part_param(struct part *p, struct param *target, int64_t count,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Its numbers [first, first + count) of `total`. */
+void part_params(struct part *p, struct param *target, int64_t total,
+                 int64_t first, int64_t count, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+
 /* The first `count` numbers of a small tensor that may hold more. */
 void part_prefix(struct part *p, struct param *target, int64_t count,
                  const char *format, ...) __attribute__((format(printf, 4, 5)));

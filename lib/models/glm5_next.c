@@ -377,7 +377,11 @@ static void part_attention(const struct glm *m, const struct kind *kind,
 
     snprintf(in, sizeof(in), "%s.self_attn", at);
     if (kind->is_linear) {
-        kda_part(&m->kda, &l->linear, p, in);
+        struct kda kda = m->kda;
+
+        kda.is_joined =
+            checkpoint_has(m->decoder.weights, "%s.conv1d.weight", in);
+        kda_part(&kda, &l->linear, p, in);
         return;
     }
     mla_part(&m->mla, &l->latent, p, in);

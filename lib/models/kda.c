@@ -17,6 +17,23 @@ static int64_t channels(const struct kda *m)
     return m->heads * m->dim;
 }
 
+static void convolution_part(const struct kda *m, struct kda_weights *w,
+                             struct part *p, const char *prefix)
+{
+    static const char letters[] = "qkv";
+    struct param *targets[] = {&w->q_conv, &w->k_conv, &w->v_conv};
+    int64_t n = channels(m) * m->taps;
+
+    for (int i = 0; i < 3; i++) {
+        if (m->is_joined)
+            part_params(p, targets[i], 3 * n, i * n, n, "%s.conv1d.weight",
+                        prefix);
+        else
+            part_param(p, targets[i], n, "%s.%c_conv1d.weight", prefix,
+                       letters[i]);
+    }
+}
+
 void kda_part(const struct kda *m, struct kda_weights *w, struct part *p,
               const char *prefix)
 {
@@ -38,9 +55,7 @@ void kda_part(const struct kda *m, struct kda_weights *w, struct part *p,
     part_param(p, &w->norm, m->dim, "%s.o_norm.weight", prefix);
     part_dense(p, &w->o, hidden, wide, "%s.o_proj.weight", prefix);
     p->is_kept = m->is_kept;
-    part_param(p, &w->q_conv, wide * m->taps, "%s.q_conv1d.weight", prefix);
-    part_param(p, &w->k_conv, wide * m->taps, "%s.k_conv1d.weight", prefix);
-    part_param(p, &w->v_conv, wide * m->taps, "%s.v_conv1d.weight", prefix);
+    convolution_part(m, w, p, prefix);
     part_param(p, &w->dt_bias, wide, "%s.dt_bias", prefix);
     (m->is_padded ? part_prefix : part_param)(p, &w->a_log, m->heads,
                                               "%s.A_log", prefix);

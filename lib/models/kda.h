@@ -27,6 +27,7 @@ struct kda {
     bool is_full_gate;    /* g_proj; else g_b_proj g_a_proj */
     bool is_beta_rounded; /* to the compute dtype */
     bool is_kept;         /* convolutions, dt_bias and A_log stay f32 */
+    bool is_joined;       /* PREFIX.conv1d.weight holds q's, k's and v's */
     bool is_padded;       /* A_log may be longer than the heads */
     int64_t chunk; /* tokens of a chunk, everything but f64 in the order of
                       PyTorch's CPU backend (kernels/chunk_delta.h); 0: token

@@ -28,6 +28,22 @@ holds exact overall.relativeError 'v > 0' \
 divided bf16 bf16 parity.json
 divided f32 f32 parity-f32.json
 
+# Other files of the same model.
+same "three shards" --shards 3
+same "stacked experts" --fuse
+same "names under model." --rename model.language_model.=model.
+same "names under language_model.model." \
+    --rename model.language_model.=language_model.model. \
+    --rename lm_head=language_model.lm_head
+same "names in memory" --fuse --join q_conv1d+k_conv1d+v_conv1d=conv1d \
+    --rename hc_attn_=attn_hc. --rename hc_ffn_=ffn_hc. \
+    --rename f_a_proj=forget_gate.f_a_proj --rename f_b_proj=forget_gate.f_b_proj \
+    --rename dt_bias=forget_gate.dt_bias --rename A_log=forget_gate.A_log
+same "no vision tower" --without visual
+same "decay rates of rank 4" --flat A_log
+same "modules that predict further tokens" --copy layers.3.=layers.5. \
+    --copy layers.4.mlp.gate.weight=layers.4.shared_head.norm.weight
+
 # What is not implemented is refused by its key.
 refused() { # SED SENTENCE
     rm -rf "$T/pack"

@@ -2,14 +2,17 @@
 """Makes two packs of one model, for tests: its routed experts quantised, and the
 same experts as the bf16 values that they decode to.
 
-    pack_experts.py int4|mxfp4|fp4 IN PACKED PLAIN
+    pack_experts.py int4|mxfp4|fp4|fp8 IN PACKED PLAIN
 
 int4: compressed-tensors pack-quantized, symmetric, groups of 32, bf16 scales.
 mxfp4: mxfp4-pack-quantized, E2M1 by powers of two.
 fp4: DeepSeek-V4's experts, the same as I8 with E8M0 scales; and its attention's
-projections as E4M3 by one power of two for every 128 x 128.  Standard library only.
+projections as E4M3 by one power of two for every 128 x 128.
+fp8: every linear layer but the router, as E4M3 by one f32 for every 128 x 128.
+Standard library only.
 """
 
+import bisect
 import json
 import os
 import re
@@ -20,6 +23,8 @@ E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
 E4M3 = [(m / 8 if e == 0 else 1 + m / 8) * 2.0 ** (max(e, 1) - 7)
         for e in range(16) for m in range(8)][:127]
 ATTENTION = re.compile(r"\.attn\.w[a-z_]+\.weight$")
+LINEAR = re.compile(r"(\.(self_attn|mlp)\.|\.experts\.\d+\.)[a-z0-9_.]*"
+                    r"(proj|wq_b|wk|kv_a_proj_with_mqa)\.weight$")
 EXPERT = re.compile(r"\.experts\.\d+\.[a-z0-9_]+\.weight$")
 
 
@@ -87,6 +92,27 @@ def fp8(rows, cols, values):
                    ".scale": ("F8_E8M0", [1, 1], bytes([byte]))}
 
 
+def blocks(rows, cols, values):
+    high, wide = -(-rows // 128), -(-cols // 128)
+    scales = [0.0] * (high * wide)
+    for i, v in enumerate(values):
+        at = i // cols // 128 * wide + i % cols // 128
+        scales[at] = max(scales[at], abs(v))
+    scales = [struct.unpack("<f", struct.pack("<f", s / 448 or 1))[0] for s in scales]
+    plain, codes = [], bytearray()
+    for i, v in enumerate(values):
+        scale = scales[i // cols // 128 * wide + i % cols // 128]
+        at = bisect.bisect(E4M3, abs(v) / scale)
+        code = min(range(max(at - 1, 0), min(at + 1, 127)),
+                   key=lambda c: abs(E4M3[c] - abs(v) / scale))
+        codes.append(code | 128 * (v < 0))
+        exact = (-1 if v < 0 else 1) * E4M3[code] * scale  # once to f32, then to bf16
+        plain.append(bf16(exact))
+    return plain, {".weight": ("F8_E4M3", [rows, cols], bytes(codes)),
+                   ".weight_scale_inv": ("F32", [high, wide],
+                                         struct.pack(f"<{len(scales)}f", *scales))}
+
+
 def write(folder, config, tensors):
     os.makedirs(folder)
     header, at = {}, 0
@@ -116,7 +142,9 @@ def main():
         a, b = t["data_offsets"]
         raw = data[8 + n + a : 8 + n + b]
         plain[name] = (t["dtype"], t["shape"], raw)
-        if EXPERT.search(name):
+        if form == "fp8" and LINEAR.search(name):
+            how = blocks
+        elif form != "fp8" and EXPERT.search(name):
             how = {"int4": int4, "mxfp4": mxfp4, "fp4": fp4}[form]
         elif form == "fp4" and ATTENTION.search(name):
             how = fp8
@@ -131,8 +159,12 @@ def main():
     with open(f"{source}/config.json") as f:
         config = json.load(f)
     write(plain_to, config, plain)
-    method = "fp8" if form == "fp4" else "compressed-tensors"
-    config.get("text_config", config)["quantization_config"] = {"quant_method": method}
+    method = "fp8" if form in ("fp4", "fp8") else "compressed-tensors"
+    place = config if form == "fp8" else config.get("text_config", config)
+    place["quantization_config"] = {"quant_method": method}
+    if form == "fp8":
+        place["quantization_config"].update(
+            {"fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [128, 128]})
     write(packed_to, config, packed)
 
 

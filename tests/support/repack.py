@@ -2,11 +2,14 @@
 """Copies a checkpoint with another layout or another meaning, for tests.
 
     repack.py IN OUT [--set KEY=JSON] [--drop KEY] [--rename FROM=TO]
-              [--swap A=B] [--fuse] [--pad NAME] [--flat NAME] [--ones NAME] [--zeros NAME] [--nan NAME]
+              [--swap A=B] [--copy A=B] [--join A+B+C=NEW] [--without NAME] [--fuse] [--pad NAME] [--flat NAME] [--ones NAME] [--zeros NAME] [--nan NAME]
               [--shards N]
 
 --set and --drop change config.json (KEY may be a.b); --rename replaces text in
-every tensor name, --swap exchanges two tensors, --fuse stacks w1, w3 and w2 of
+every tensor name, --swap exchanges two tensors, --copy adds those whose name
+contains A again with B instead, --join puts the rows of tensors whose names differ
+in A, B and C alone into one, --without drops those whose name contains NAME,
+--fuse stacks gate, up and down (w1, w3, w2) of
 all experts as mlp.experts.gate_up_proj and .down_proj, --pad repeats the numbers
 of tensors whose name contains NAME as rows more, --flat makes them [1, 1, N], --ones, --zeros and --nan fill
 BF16 tensors whose name contains NAME, --shards writes an index.  Standard
@@ -54,9 +57,10 @@ def fuse(tensors):
     layers = {}
     out = {}
     for name, t in tensors.items():
-        m = re.match(r"(.*\.)(?:block_sparse_moe|mlp|ffn)\.experts\.(\d+)\.(w\d)\.weight", name)
+        m = re.match(r"(.*\.)(?:block_sparse_moe|mlp|ffn)\.experts\.(\d+)\.(w\d|gate_proj|up_proj|down_proj)\.weight", name)
         if m:
-            layers.setdefault(m[1], {})[(int(m[2]), m[3])] = t
+            which = {"gate_proj": "w1", "up_proj": "w3", "down_proj": "w2"}.get(m[3], m[3])
+            layers.setdefault(m[1], {})[(int(m[2]), which)] = t
         else:
             out[name] = t
     for at, experts in layers.items():
@@ -66,6 +70,18 @@ def fuse(tensors):
         down = b"".join(experts[(e, "w2")][2] for e in range(count))
         out[at + "mlp.experts.gate_up_proj"] = (dtype, [count, 2 * width, hidden], both)
         out[at + "mlp.experts.down_proj"] = (dtype, [count, hidden, width], down)
+    return out
+
+
+def join(tensors, names, new):
+    out = {}
+    for name, (dtype, shape, raw) in tensors.items():
+        if names[0] in name:
+            parts = [tensors[name.replace(names[0], n)] for n in names]
+            out[name.replace(names[0], new)] = (
+                dtype, [sum(p[1][0] for p in parts)] + shape[1:], b"".join(p[2] for p in parts))
+        elif not any(n in name for n in names):
+            out[name] = (dtype, shape, raw)
     return out
 
 
@@ -80,7 +96,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("source")
     p.add_argument("out")
-    for name in ("set", "drop", "rename", "swap", "pad", "flat", "ones", "zeros", "nan"):
+    for name in ("set", "drop", "rename", "swap", "copy", "join", "without", "pad", "flat", "ones", "zeros", "nan"):
         p.add_argument("--" + name, action="append", default=[])
     p.add_argument("--fuse", action="store_true")
     p.add_argument("--shards", type=int, default=1)
@@ -95,6 +111,11 @@ def main():
         del at[last]
     for one, two in (s.split("=", 1) for s in a.swap):
         tensors[one], tensors[two] = tensors[two], tensors[one]
+    for old, new in (s.split("=", 1) for s in a.copy):
+        tensors.update({k.replace(old, new): v for k, v in tensors.items() if old in k})
+    tensors = {k: v for k, v in tensors.items() if not any(n in k for n in a.without)}
+    for names, new in (s.split("=", 1) for s in a.join):
+        tensors = join(tensors, names.split("+"), new)
     if a.fuse:
         tensors = fuse(tensors)
     for old, new in (s.split("=", 1) for s in a.rename):
