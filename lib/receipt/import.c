@@ -1,6 +1,7 @@
 /* A receipt from upstream's own listing (formats.md 2.3). */
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "receipt/receipt_internal.h"
 
 #include <stdlib.h>
@@ -148,7 +149,24 @@ static int hub_siblings(struct receipt *r, const json_t *root, struct err *err)
     return 0;
 }
 
-static int cache_list(struct receipt *r, const json_t *root, struct err *err)
+/* A cache's list is named by its revision: trees/REV.json. */
+static int check_revision(const struct receipt *r, const char *listing,
+                          struct err *err)
+{
+    const char *name = path_base(listing);
+    size_t n = strspn(name, "0123456789abcdef");
+
+    if ((n != 40 && n != 64) || strcmp(name + n, ".json") != 0 ||
+        !r->revision ||
+        (strlen(r->revision) == n && strncmp(name, r->revision, n) == 0))
+        return 0;
+    return err_set(err, ERR_INPUT,
+                   "the listing is of revision '%.*s', not '%s'", (int)n, name,
+                   r->revision);
+}
+
+static int cache_list(struct receipt *r, const json_t *root,
+                      const char *listing, struct err *err)
 {
     json_t *files, *entry;
     const char *path;
@@ -159,7 +177,8 @@ static int cache_list(struct receipt *r, const json_t *root, struct err *err)
     if (version != 1)
         return err_set(err, ERR_UNSUPPORTED, "format_version %lld",
                        (long long)version);
-    if (json_get_object(root, "files", &files, err))
+    if (check_revision(r, listing, err) ||
+        json_get_object(root, "files", &files, err))
         return -1;
     json_object_foreach(files, path, entry)
     {
@@ -334,7 +353,7 @@ static int skip_header(const struct buf *text, size_t *skip, struct err *err)
 }
 
 static int import_text(struct receipt *r, const struct buf *text,
-                       struct err *err)
+                       const char *listing, struct err *err)
 {
     size_t skip;
 
@@ -355,7 +374,7 @@ static int import_text(struct receipt *r, const struct buf *text,
     else if (json_has(root, "siblings"))
         ret = hub_siblings(r, root, err);
     else if (json_has(root, "format_version"))
-        ret = cache_list(r, root, err);
+        ret = cache_list(r, root, listing, err);
     else
         err_set(err, ERR_UNSUPPORTED,
                 "not a Hub tree, model info, cache list or ls-tree listing");
@@ -395,8 +414,8 @@ int receipt_import(struct receipt *r, const char *listing, struct err *err)
         err_set(err, ERR_INPUT, "%s: empty", listing);
         goto out;
     }
-    if ((text.len && import_text(r, &text, err)) || receipt_sort(r, err) ||
-        check_folders(r, err))
+    if ((text.len && import_text(r, &text, listing, err)) ||
+        receipt_sort(r, err) || check_folders(r, err))
         err_in(err, "%s", listing);
     else if (r->count == 0)
         err_set(err, ERR_INPUT, "%s: lists no files", listing);

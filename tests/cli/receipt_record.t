@@ -132,6 +132,18 @@ runs 1 "A2: a shard shorter than its header says" "$receipt" verify "$T/st.json"
 grep -q "cut short: the header needs 3 bytes of data, the file has 2; tensor 'b' \[2, 3) is the first that is not whole" "$T/out"
 ok $? "A2: the tensor is named"
 
+# A3: a shard that the index names, and that is not there
+mkdir "$T/shards"
+two "$T/shards/one.safetensors" '{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}' 0102
+two "$T/shards/two.safetensors" '{"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}' 03
+printf '{"weight_map": {"a": "one.safetensors", "b": "two.safetensors"}}' >"$T/shards/model.safetensors.index.json"
+"$receipt" record --out "$T/shards.json" "$T/shards"
+runs 0 "A3: the index and its shards" "$receipt" verify "$T/shards.json" "$T/shards"
+rm "$T/shards/two.safetensors"
+runs 1 "A3: a shard is missing" "$receipt" verify "$T/shards.json" "$T/shards"
+grep -q "^the index and the shards do not fit: .*two.safetensors.*'b'" "$T/out"
+ok $? "A3: the shard and its first tensor are named"
+
 # --tensors: which of them is another
 two "$st/model.safetensors" '{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}' 010203
 runs 0 "record --tensors" "$receipt" record --tensors --out "$T/each.json" "$st"
@@ -285,6 +297,11 @@ printf '\\%s  a\\\\b\n' "$model" >"$T/escaped"
 runs 0 "an escaped name" "$receipt" import --upstream o/n@1 --listing "$T/escaped"
 grep -qF '"path": "a\\b"' "$T/out"
 ok $? "is read"
+rev=0123456789012345678901234567890123456789
+cp "$T/cache.json" "$T/$rev.json"
+runs 0 "a cache's list by its name" "$receipt" import --upstream o/n@$rev --listing "$T/$rev.json"
+runs 3 "a cache's list of another revision" "$receipt" import --upstream o/n@$(echo $rev | tr 0-9 1-90) --listing "$T/$rev.json"
+says "the listing is of revision '$rev'" "is refused"
 runs 2 "import without a listing" "$receipt" import --upstream o/n@1
 runs 2 "no such verb" "$receipt" frobnicate
 runs 6 "a full disk under stdout" sh -c "'$receipt' verify '$T/r.json' '$pack' >/dev/full"

@@ -87,6 +87,9 @@ static void print_table(const json_t *root)
             printf("\t  every tensor is the same: the file was only laid out "
                    "anew\n");
     }
+    if (json_has(root, "index"))
+        printf("the index and the shards do not fit: %s\n",
+               json_string_value(json_object_get(root, "index")));
     printf("%zu of %zu files are the same; the receipt is of strength '%s'\n",
            same, json_array_size(json_object_get(root, "files")),
            json_string_value(json_object_get(root, "strength")));
@@ -175,6 +178,21 @@ static void add_unsound(json_t *row, const char *pack)
     free(path);
 }
 
+/* The index against the shards, both ways: which tensors a missing or short
+ * shard takes with it. */
+static void add_pack_fault(json_t *root, const char *pack)
+{
+    char *index = path_join(pack, "model.safetensors.index.json");
+    struct err why = ERR_INIT;
+    struct safetensors *st =
+        io_exists(index) ? safetensors_open_pack(pack, &why) : NULL;
+
+    if (why.code == ERR_INPUT)
+        json_object_set_new(root, "index", json_string(why.text));
+    safetensors_close(st);
+    free(index);
+}
+
 static void add_explained(json_t *root, const json_t *tensors, const char *pack)
 {
     json_t *row;
@@ -254,6 +272,8 @@ static int verify(const struct verify_options *opt, const char *receipt,
             goto out;
     }
     add_explained(root, tensors, pack);
+    if (report.same != report.count)
+        add_pack_fault(root, pack);
     if (opt->json)
         print_json(root);
     else
