@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "hash/hash.h"
 #include "safetensors/safetensors.h"
 
 #include <errno.h>
@@ -14,8 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define SUFFIX ".safetensors"
+
+enum { PROMPT_MAX = 64 << 20 };
 
 struct file {
     char *path, *role;
@@ -650,6 +654,74 @@ size_t capture_match(const struct capture *c, const char *pattern,
         if (kept == 0 || strcmp((*names)[kept - 1], (*names)[i]) != 0)
             (*names)[kept++] = (*names)[i];
     return kept;
+}
+
+bool capture_prompt(const struct capture *c, struct buf *out)
+{
+    bool found = false;
+
+    for (size_t i = c->count; i-- > 0 && !found;) {
+        char *dir = path_dir(c->files[i].file->path);
+        char *path = path_join(dir, "prompt.txt");
+        struct err why = ERR_INIT;
+
+        buf_clear(out);
+        found =
+            io_exists(path) && io_read_file(path, PROMPT_MAX, out, &why) == 0;
+        free(path);
+        free(dir);
+    }
+    return found;
+}
+
+static int64_t size_of(const struct open_file *o)
+{
+    struct err why = ERR_INIT;
+    int64_t size = -1;
+    int fd = io_open(o->file->path, &size, &why);
+
+    if (fd < 0)
+        return -1;
+    close(fd);
+    return size;
+}
+
+static bool holds_one(const struct open_file *o, const char *const *tensors)
+{
+    for (; *tensors; tensors++)
+        if (safetensors_find(o->st, *tensors))
+            return true;
+    return false;
+}
+
+json_t *capture_same_bytes(const struct capture *a, const struct capture *b,
+                           const char *const *tensors, struct err *err)
+{
+    json_t *out = json_array();
+
+    for (size_t i = 0; i < a->count * b->count; i++) {
+        const struct open_file *mine = &a->files[i / b->count];
+        const struct open_file *theirs = &b->files[i % b->count];
+        char first[HASH_SHA256_HEX], second[HASH_SHA256_HEX];
+        struct err why = ERR_INIT;
+        if (!holds_one(mine, tensors) || !holds_one(theirs, tensors) ||
+            size_of(mine) != size_of(theirs))
+            continue;
+        if (hash_sha256_file(mine->file->path, first, NULL, &why) ||
+            hash_sha256_file(theirs->file->path, second, NULL, &why)) {
+            if (why.code != ERR_SYSTEM)
+                continue; /* its gates tell */
+            *err = why;
+            json_decref(out);
+            return NULL;
+        }
+        if (strcmp(first, second) == 0)
+            json_array_append_new(out, json_pack("{s:s, s:s, s:s}", "reference",
+                                                 mine->file->role, "candidate",
+                                                 theirs->file->role, "sha256",
+                                                 first));
+    }
+    return out;
 }
 
 const char *capture_trouble(const struct capture *c)

@@ -1,6 +1,7 @@
 #ifndef GATES_CAPTURE_H
 #define GATES_CAPTURE_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "gates/metrics.h"
 
@@ -78,6 +79,18 @@ bool capture_find(const struct capture *c, const char *tensor,
  * they live as long as the capture.  The array is the caller's to free. */
 size_t capture_match(const struct capture *c, const char *pattern,
                      const char ***names);
+
+/* prompt.txt beside its tensors, the last path's that has one; false when there
+ * is none that can be read. */
+bool capture_prompt(const struct capture *c, struct buf *out);
+
+/*
+ * Files of b that are, byte for byte, files of a, as far as they hold one of
+ * the tensors (a NULL ends the list): [{"reference": role, "candidate": role,
+ * "sha256"}], a new reference; NULL on ERR_SYSTEM.
+ */
+json_t *capture_same_bytes(const struct capture *a, const struct capture *b,
+                           const char *const *tensors, struct err *err);
 
 /* What could not be read of it, "; " between; "" when all could. */
 const char *capture_trouble(const struct capture *c);

@@ -10,6 +10,7 @@
 #include "gates/gates.h"
 #include "gates/metrics.h"
 #include "hash/hash.h"
+#include "receipt/receipt.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -473,6 +474,50 @@ static char *different_prompts(const struct one *one)
     return NULL;
 }
 
+/* The first ids and the first byte that differ, with what is around them. */
+static void find_parting(const struct compare *run, const struct one *one,
+                         json_t *out)
+{
+    static const char *const ids[] = {"prompt_ids", "continuation_ids"};
+    struct texts *texts = run->request.texts;
+    struct buf reference = BUF_INIT, candidate = BUF_INIT;
+    json_t *around = NULL, *prompt = NULL;
+
+    for (size_t i = 0; i < 2 && !around; i++) {
+        struct tensor_source ref, cand;
+
+        if (capture_find(one->reference, ids[i], &ref) &&
+            capture_find(one->candidate, ids[i], &cand))
+            around =
+                explain_around(one->plan->name, ids[i], &ref, &cand, texts);
+    }
+    if (capture_prompt(one->reference, &reference) &&
+        capture_prompt(one->candidate, &candidate))
+        prompt =
+            explain_prompt(one->plan->of_file, &reference, &candidate, texts);
+    if (around)
+        json_object_set_new(out, "around", around);
+    if (prompt)
+        json_object_set_new(out, "prompt", prompt);
+    buf_release(&reference);
+    buf_release(&candidate);
+}
+
+static int find_copies(const struct one *one, json_t *out, struct err *err)
+{
+    static const char *const computed[] = {"logits", "hidden_states",
+                                           "image_embeds", NULL};
+    json_t *same =
+        capture_same_bytes(one->reference, one->candidate, computed, err);
+
+    if (!same)
+        return -1;
+    if (json_array_size(same))
+        json_object_set(out, "same_bytes", same);
+    json_decref(same);
+    return 0;
+}
+
 /* How far each side lies from the f64 value. */
 static int adjudicate(const struct one *one, json_t *out, struct err *err)
 {
@@ -595,9 +640,11 @@ static json_t *compare_case(struct compare *run, const struct planned *planned,
         json_object_set(out, "gates", gates);
         if (one.adjudicator)
             json_object_set(out, "adjudicator", exact);
-    } else {
-        err_in(err, "case '%s'", planned->name);
+        find_parting(run, &one, out);
+        ret = find_copies(&one, out, err);
     }
+    if (ret)
+        err_in(err, "case '%s'", planned->name);
     json_decref(gates);
     json_decref(exact);
     free(reason);
@@ -627,6 +674,8 @@ static json_t *write_down(const struct compare *run)
     bool passed = !run->any_fail && run->tally[PASS] > 0;
 
     json_object_set_new(out, "verdict", json_string(passed ? "pass" : "fail"));
+    if (run->request.about)
+        json_object_set(out, "about", (json_t *)run->request.about);
     json_object_set_new(out, "gates_sha256", json_string(run->gates.sha256));
     if (run->request.protocol)
         json_object_set_new(out, "protocol_sha256",
@@ -695,6 +744,28 @@ json_t *compare_end(struct compare *run, struct err *err)
         if (compare_judge(run, i, err))
             return NULL;
     return write_down(run);
+}
+
+void compare_set_about(struct compare *c, const json_t *about)
+{
+    c->request.about = about;
+}
+
+json_t *compare_about(const char *receipt, const char *candidate,
+                      struct err *err)
+{
+    struct receipt r = RECEIPT_INIT;
+    json_t *out = json_object();
+
+    if (receipt && receipt_read(&r, receipt, err)) {
+        json_decref(out);
+        return NULL;
+    }
+    json_object_set_new(out, "pack", text_or_null(r.repository));
+    json_object_set_new(out, "revision", text_or_null(r.revision));
+    json_object_set_new(out, "candidate", text_or_null(candidate));
+    receipt_release(&r);
+    return out;
 }
 
 json_t *compare_run(const struct compare_request *request, struct err *err)

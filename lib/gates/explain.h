@@ -4,6 +4,7 @@
 #include "cases/cases.h"
 #include "gates/capture.h"
 #include "gates/metrics.h"
+#include "gates/texts.h"
 #include "json/json.h"
 
 /*
@@ -15,6 +16,27 @@
 /* Ids: what was put in, left out or replaced, "1 id too many at 0: [2]". */
 char *explain_ids(const struct tensor_source *ref,
                   const struct tensor_source *cand);
+
+/*
+ * Ids in one row: the first that differs, with those around it on both sides:
+ * {"tensor", "index", "first", "reference": {"ids", "pieces", "text"},
+ * "candidate": {...}}; `first` is the place of the first id shown.  NULL when
+ * none differs.
+ */
+json_t *explain_around(const char *case_name, const char *tensor,
+                       const struct tensor_source *ref,
+                       const struct tensor_source *cand, struct texts *texts);
+
+/*
+ * Rendered prompts: the first byte that differs, its line and column (in code
+ * points, from 1), the text on both sides, and what wrote it: {"offset",
+ * "line", "column", "reference": {"bytes", "before", "after"}, "candidate":
+ * {...}, "written_by": {...} (gates/texts.h) or null}.  NULL when they are
+ * equal; `planned` may be NULL.
+ */
+json_t *explain_prompt(const struct test_case *planned,
+                       const struct buf *reference, const struct buf *candidate,
+                       struct texts *texts);
 
 /* Image patches: {"image", "patch": [row, column], "pixel": [y, x], "channel",
  * "frame"} of element `at`, by the reference's grid. */

@@ -40,8 +40,26 @@ struct line {
     double slope, offset;
 };
 
-/* The line through a channel's smallest and largest value, if every element
- * lies on it within `room` (times the slope, when that is above 1). */
-bool layout_fit(const struct layout *l, const double *r, const double *c,
-                int64_t channel, double room, struct line *out);
+/* How a candidate may hold what is due: another order of rows, of the axes of a
+ * patch or of the channels, its values on a line each channel. */
+struct arrangement {
+    size_t row, axes; /* 0: as is due */
+    bool is_blue_first;
+    struct line lines[3]; /* by channel of r */
+};
+
+/*
+ * The arrangement with the fewest changes that makes r (in the order that is
+ * due) the candidate, every element within `room` (times the slope, when that
+ * is above 1); on the lines given or, when these are NULL, on any.
+ */
+bool arrangement_find(const struct layout *l, const double *r, const double *c,
+                      const struct line *lines, double room,
+                      struct arrangement *out);
+
+/* "rows are in raster order ...; ...", NULL when the order is the one that is
+ * due; the normalisation that its lines come to when r are bytes, or values of
+ * mean 0.5 and deviation 0.5.  Freed by the caller. */
+char *arrangement_say(const struct arrangement *a);
+char *say_normalisation(const struct arrangement *a, bool of_bytes);
 #endif

@@ -1,4 +1,5 @@
 /* Why patches differ: their order, or their normalisation. */
+#include "base/buf.h"
 #include "base/mem.h"
 #include "gates/explain_internal.h"
 
@@ -11,6 +12,11 @@ enum { IMAGES_MAX = 1 << 16 };
 /* An order or a normalisation explains a difference when this much is left: ten
  * times what two correct roundings of one pixel differ by. */
 static const double EXPLAINED = 1e-5;
+
+/* Places of a channel's smallest and largest element; -1: it has none. */
+struct extremes {
+    int64_t low, high;
+};
 
 static int64_t square_root(int64_t n)
 {
@@ -152,36 +158,6 @@ static int64_t row_same(const struct layout *l, int64_t n)
     return n;
 }
 
-/* Orders of features, likewise: where the candidate holds (c, t, y, x). */
-struct pixel {
-    int64_t c, t, y, x;
-};
-static int64_t feature_same(const struct layout *l, struct pixel p)
-{
-    return ((p.c * l->frames + p.t) * l->patch + p.y) * l->patch + p.x;
-}
-static int64_t feature_bgr(const struct layout *l, struct pixel p)
-{
-    p.c = l->channels - 1 - p.c;
-    return feature_same(l, p);
-}
-static int64_t feature_channel_last(const struct layout *l, struct pixel p)
-{
-    return ((p.t * l->patch + p.y) * l->patch + p.x) * l->channels + p.c;
-}
-static int64_t feature_frame_first(const struct layout *l, struct pixel p)
-{
-    return ((p.t * l->channels + p.c) * l->patch + p.y) * l->patch + p.x;
-}
-static int64_t feature_transposed(const struct layout *l, struct pixel p)
-{
-    int64_t y = p.y;
-
-    p.y = p.x;
-    p.x = y;
-    return feature_same(l, p);
-}
-
 static const struct {
     int64_t (*row)(const struct layout *l, int64_t n);
     const char *says;
@@ -192,63 +168,189 @@ static const struct {
     {row_blocks_by_column, "merge blocks run down the columns"},
     {row_inside_by_column, "rows inside a merge block run down the columns"},
 };
+
+/* Orders of features: the axes from the outermost in, channels as they are due
+ * or blue first.  Those that others were seen to make come first. */
+enum { ROW_ORDERS = sizeof(row_orders) / sizeof(row_orders[0]), AXES = 24 };
+enum axis { CHANNEL, FRAME, Y, X };
 static const struct {
-    int64_t (*feature)(const struct layout *l, struct pixel p);
-    const char *says;
-} feature_orders[] = {
-    {feature_same, ""},
-    {feature_bgr, "channels are in the order blue, green, red"},
-    {feature_channel_last, "features have the channel last"},
-    {feature_frame_first, "features have the frame before the channel"},
-    {feature_transposed, "features have x and y exchanged"},
+    enum axis axes[4];
+    const char *says; /* NULL: the axes by name */
+} axis_orders[AXES] = {
+    {{CHANNEL, FRAME, Y, X}, ""},
+    {{FRAME, Y, X, CHANNEL}, "features have the channel last"},
+    {{FRAME, CHANNEL, Y, X}, "features have the frame before the channel"},
+    {{CHANNEL, FRAME, X, Y}, "features have x and y exchanged"},
+    {{CHANNEL, Y, X, FRAME}, "features have the frame last"},
+    {{Y, X, CHANNEL, FRAME}, NULL},
+    {{Y, X, FRAME, CHANNEL}, NULL},
+    {{FRAME, CHANNEL, X, Y}, NULL},
+    {{FRAME, X, Y, CHANNEL}, NULL},
+    {{CHANNEL, X, Y, FRAME}, NULL},
+    {{CHANNEL, X, FRAME, Y}, NULL},
+    {{CHANNEL, Y, FRAME, X}, NULL},
+    {{FRAME, Y, CHANNEL, X}, NULL},
+    {{FRAME, X, CHANNEL, Y}, NULL},
+    {{Y, CHANNEL, FRAME, X}, NULL},
+    {{Y, CHANNEL, X, FRAME}, NULL},
+    {{Y, FRAME, CHANNEL, X}, NULL},
+    {{Y, FRAME, X, CHANNEL}, NULL},
+    {{X, CHANNEL, FRAME, Y}, NULL},
+    {{X, CHANNEL, Y, FRAME}, NULL},
+    {{X, FRAME, CHANNEL, Y}, NULL},
+    {{X, FRAME, Y, CHANNEL}, NULL},
+    {{X, Y, CHANNEL, FRAME}, NULL},
+    {{X, Y, FRAME, CHANNEL}, NULL},
 };
 
-static void fill_features(const struct layout *l, size_t order, int64_t *where)
+static bool is_due(const struct arrangement *a)
 {
-    int64_t f = 0;
-    struct pixel p;
-
-    for (p.c = 0; p.c < l->channels; p.c++)
-        for (p.t = 0; p.t < l->frames; p.t++)
-            for (p.y = 0; p.y < l->patch; p.y++)
-                for (p.x = 0; p.x < l->patch; p.x++)
-                    where[f++] = feature_orders[order].feature(l, p);
+    return a->row == 0 && a->axes == 0 && !a->is_blue_first;
 }
 
-static bool order_fits(const struct layout *l, const double *r, const double *c,
-                       size_t order, const int64_t *where)
+/* "rows ...; features ...; channels ...": freed by the caller. */
+static char *say_order(const struct arrangement *a)
 {
-    for (int64_t n = 0; n < l->rows; n++) {
-        const double *a = r + n * l->features;
-        const double *b = c + row_orders[order].row(l, n) * l->features;
+    static const char *const names[] = {"channel", "frame", "y", "x"};
+    struct buf out = BUF_INIT;
+    const enum axis *axes = axis_orders[a->axes].axes;
 
-        for (int64_t f = 0; f < l->features; f++)
-            if (!(fabs(a[f] - b[where[f]]) <= EXPLAINED))
-                return false;
+    buf_addstr(&out, row_orders[a->row].says);
+    if (a->axes)
+        buf_addstr(&out, out.len ? "; " : "");
+    if (a->axes && axis_orders[a->axes].says)
+        buf_addstr(&out, axis_orders[a->axes].says);
+    else if (a->axes)
+        buf_addf(&out, "features run by %s, %s, %s, %s", names[axes[0]],
+                 names[axes[1]], names[axes[2]], names[axes[3]]);
+    if (a->is_blue_first)
+        buf_addf(&out, "%schannels are in the order blue, green, red",
+                 out.len ? "; " : "");
+    return buf_detach(&out);
+}
+
+/* Where a candidate so arranged holds feature f. */
+static void fill_features(const struct layout *l, const struct arrangement *a,
+                          int64_t *where)
+{
+    const int64_t sizes[4] = {l->channels, l->frames, l->patch, l->patch};
+    const enum axis *axes = axis_orders[a->axes].axes;
+
+    for (int64_t f = 0; f < l->features; f++) {
+        int64_t at[4] = {f / (l->patch * l->patch * l->frames),
+                         f / (l->patch * l->patch) % l->frames,
+                         f / l->patch % l->patch, f % l->patch};
+        int64_t index = 0;
+
+        if (a->is_blue_first)
+            at[CHANNEL] = l->channels - 1 - at[CHANNEL];
+        for (int k = 0; k < 4; k++)
+            index = index * sizes[axes[k]] + at[axes[k]];
+        where[f] = index;
+    }
+}
+
+/* The smallest and the largest element of a channel. */
+static void find_extremes(const struct layout *l, const double *r,
+                          struct extremes e[3])
+{
+    int64_t size = l->features / l->channels;
+
+    for (int k = 0; k < 3; k++)
+        e[k] = (struct extremes){-1, -1};
+    for (int64_t at = 0; at < l->rows * l->features; at++) {
+        struct extremes *x = &e[at % l->features / size];
+
+        if (x->low < 0 || r[at] < r[x->low])
+            x->low = at;
+        if (x->high < 0 || r[at] > r[x->high])
+            x->high = at;
+    }
+}
+
+static double arranged(const struct layout *l, const double *c, size_t row,
+                       const int64_t *where, int64_t at)
+{
+    return c[row_orders[row].row(l, at / l->features) * l->features +
+             where[at % l->features]];
+}
+
+/* The lines that take r's channels to the candidate so arranged, through each
+ * channel's extremes. */
+static bool find_lines(const struct layout *l, const double *r, const double *c,
+                       const struct extremes e[3], struct arrangement *a,
+                       const int64_t *where)
+{
+    for (int k = 0; k < 3; k++) {
+        struct line *line = &a->lines[k];
+
+        if (e[k].low < 0 || !(r[e[k].high] > r[e[k].low]))
+            return false;
+        double low = arranged(l, c, a->row, where, e[k].low);
+        double high = arranged(l, c, a->row, where, e[k].high);
+        line->slope = (high - low) / (r[e[k].high] - r[e[k].low]);
+        line->offset = low - line->slope * r[e[k].low];
+        if (!(fabs(line->slope) > 0) || !isfinite(line->slope))
+            return false;
     }
     return true;
 }
 
-static char *explain_order(const struct layout *l, const double *r,
-                           const double *c)
+static bool fits(const struct layout *l, const double *r, const double *c,
+                 const struct arrangement *a, const int64_t *where, double room)
+{
+    int64_t size = l->features / l->channels;
+
+    for (int64_t n = 0; n < l->rows; n++) {
+        const double *x = r + n * l->features;
+        const double *y = c + row_orders[a->row].row(l, n) * l->features;
+
+        for (int64_t f = 0; f < l->features; f++) {
+            const struct line *line = &a->lines[f / size];
+            double most = room * fmax(1, fabs(line->slope));
+
+            if (!(fabs(line->slope * x[f] + line->offset - y[where[f]]) <=
+                  most))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool arrangement_find(const struct layout *l, const double *r, const double *c,
+                      const struct line *lines, double room,
+                      struct arrangement *out)
 {
     int64_t *where = xcalloc((size_t)l->features, sizeof(*where));
-    char *text = NULL;
-    size_t rows = sizeof(row_orders) / sizeof(row_orders[0]);
-    size_t features = sizeof(feature_orders) / sizeof(feature_orders[0]);
+    struct extremes e[3];
+    bool found = false;
 
-    for (size_t i = 0; i < features && !text; i++) {
-        fill_features(l, i, where);
-        for (size_t j = 0; j < rows && !text; j++) {
-            if ((i == 0 && j == 0) || !order_fits(l, r, c, j, where))
+    find_extremes(l, r, e);
+    /* the fewer things differ, the sooner */
+    for (int changes = 0; changes <= 3 && !found; changes++) {
+        for (size_t i = 0; i < AXES * 2 * ROW_ORDERS && !found; i++) {
+            struct arrangement a = {.axes = i / 2 / ROW_ORDERS,
+                                    .is_blue_first = i / ROW_ORDERS % 2,
+                                    .row = i % ROW_ORDERS};
+
+            if ((a.axes != 0) + a.is_blue_first + (a.row != 0) != changes)
                 continue;
-            text =
-                xasprintf("%s%s%s: that alone explains it", row_orders[j].says,
-                          i && j ? "; " : "", feature_orders[i].says);
+            fill_features(l, &a, where);
+            if (lines)
+                memcpy(a.lines, lines, sizeof(a.lines));
+            else if (!find_lines(l, r, c, e, &a, where))
+                continue;
+            found = fits(l, r, c, &a, where, room);
+            *out = a;
         }
     }
     free(where);
-    return text;
+    return found;
+}
+
+char *arrangement_say(const struct arrangement *a)
+{
+    return is_due(a) ? NULL : say_order(a);
 }
 
 /* Normalisations that packs and processors are known to use. */
@@ -267,70 +369,64 @@ static const struct {
     {"0.5 and 0.5", {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}},
 };
 
-bool layout_fit(const struct layout *l, const double *r, const double *c,
-                int64_t channel, double room, struct line *out)
-{
-    int64_t size = l->features / l->channels, low = -1, high = -1;
-
-    for (int64_t n = 0; n < l->rows; n++) {
-        for (int64_t f = channel * size; f < (channel + 1) * size; f++) {
-            int64_t at = n * l->features + f;
-
-            if (low < 0 || r[at] < r[low])
-                low = at;
-            if (high < 0 || r[at] > r[high])
-                high = at;
-        }
-    }
-    if (low < 0 || !(r[high] > r[low]))
-        return false;
-    out->slope = (c[high] - c[low]) / (r[high] - r[low]);
-    out->offset = c[low] - out->slope * r[low];
-    room *= fmax(1, fabs(out->slope));
-    for (int64_t n = 0; n < l->rows; n++) {
-        for (int64_t f = channel * size; f < (channel + 1) * size; f++) {
-            int64_t at = n * l->features + f;
-
-            if (!(fabs(out->slope * r[at] + out->offset - c[at]) <= room))
-                return false;
-        }
-    }
-    return out->slope != 0;
-}
-
-/* The mean and deviation of a candidate on that line, when the reference has
- * the usual 0.5 and 0.5. */
-static char *explain_normalisation(const struct layout *l, const double *r,
-                                   const double *c)
+char *say_normalisation(const struct arrangement *a, bool of_bytes)
 {
     double mean[3], deviation[3];
     const char *name = NULL;
 
-    for (int64_t k = 0; k < 3; k++) {
-        struct line line = {0};
+    for (int k = 0; k < 3; k++) {
+        const struct line *line = &a->lines[k];
 
-        if (!layout_fit(l, r, c, k, EXPLAINED, &line))
-            return NULL;
-        deviation[k] = 0.5 / line.slope;
-        mean[k] = 0.5 - line.offset * deviation[k];
+        deviation[k] = (of_bytes ? 1 / 255.0 : 0.5) / line->slope;
+        mean[k] = (of_bytes ? 0 : 0.5) - line->offset * deviation[k];
         if (fabs(mean[k]) < EXPLAINED) /* 0 but for rounding */
             mean[k] = 0;
     }
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && !name; i++) {
-        bool fits = true;
+        bool is_it = true;
 
         for (int k = 0; k < 3; k++)
-            fits &= fabs(mean[k] - known[i].mean[k]) < 1e-4 &&
-                    fabs(deviation[k] / known[i].deviation[k] - 1) < 1e-4;
-        if (fits)
+            is_it &= fabs(mean[k] - known[i].mean[k]) < 1e-4 &&
+                     fabs(deviation[k] / known[i].deviation[k] - 1) < 1e-4;
+        if (is_it)
             name = known[i].name;
     }
-    return xasprintf(
-        "another normalisation explains it: if the reference has "
-        "mean 0.5 and deviation 0.5, the candidate has mean "
-        "[%.4g, %.4g, %.4g] and deviation [%.4g, %.4g, %.4g]%s%s%s",
-        mean[0], mean[1], mean[2], deviation[0], deviation[1], deviation[2],
-        name ? " (" : "", name ? name : "", name ? ")" : "");
+    return xasprintf("%sthe candidate has mean [%.4g, %.4g, %.4g] and "
+                     "deviation [%.4g, %.4g, %.4g]%s%s%s",
+                     of_bytes ? ""
+                              : "if the reference has mean 0.5 and deviation "
+                                "0.5, ",
+                     mean[0], mean[1], mean[2], deviation[0], deviation[1],
+                     deviation[2], name ? " (" : "", name ? name : "",
+                     name ? ")" : "");
+}
+
+/* The order alone, the normalisation alone, or both. */
+static char *explain_arrangement(const struct layout *l, const double *r,
+                                 const double *c)
+{
+    static const struct line same[3] = {{1, 0}, {1, 0}, {1, 0}};
+    struct arrangement a;
+    char *order, *normalisation, *text;
+
+    if (arrangement_find(l, r, c, same, EXPLAINED, &a)) {
+        order = arrangement_say(&a);
+        text = order ? xasprintf("%s: that alone explains it", order) : NULL;
+        free(order);
+        return text;
+    }
+    if (!arrangement_find(l, r, c, NULL, EXPLAINED, &a))
+        return NULL;
+    order = arrangement_say(&a);
+    normalisation = say_normalisation(&a, false);
+    text = order ? xasprintf("%s; with that, another normalisation explains "
+                             "it: %s",
+                             order, normalisation)
+                 : xasprintf("another normalisation explains it: %s",
+                             normalisation);
+    free(order);
+    free(normalisation);
+    return text;
 }
 
 static int by_bytes(const void *a, const void *b, void *size)
@@ -376,9 +472,7 @@ char *explain_patches(const struct capture *reference,
         r = explain_load(ref, PATCHES_MAX);
         c = explain_load(cand, PATCHES_MAX);
         if (r && c)
-            text = explain_order(&l, r, c);
-        if (r && c && !text)
-            text = explain_normalisation(&l, r, c);
+            text = explain_arrangement(&l, r, c);
         if (r && c && !text)
             text = explain_permutation(&l, r, c);
     }

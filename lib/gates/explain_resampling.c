@@ -13,9 +13,13 @@
 
 /* Of one step of a byte: what an 8-bit rounding the other way may leave. */
 static const double EXACT_STEPS = 0.01, NEAR_STEPS = 1.01;
+/* What f32 normalisation may round, and no more. */
+static const double ROUNDED = 1e-4;
 
 enum way {
-    WAY_BICUBIC,
+    WAY_PASSES_12_3, /* bicubic, by the order of its passes */
+    WAY_PASSES_12_1,
+    WAY_PASSES_13_0,
     WAY_NEAREST,
     WAY_BILINEAR,
     WAY_BILINEAR_PLAIN,
@@ -27,7 +31,9 @@ enum way {
 };
 
 static const char *const way_names[WAYS] = {
-    [WAY_BICUBIC] = "bicubic with antialiasing",
+    [WAY_PASSES_12_3] = "bicubic with antialiasing, passes as in Pillow 12.3,",
+    [WAY_PASSES_12_1] = "bicubic with antialiasing, passes as in Pillow 12.1,",
+    [WAY_PASSES_13_0] = "bicubic with antialiasing, passes as in Pillow 13.0,",
     [WAY_NEAREST] = "nearest-neighbour",
     [WAY_BILINEAR] = "bilinear with antialiasing",
     [WAY_BILINEAR_PLAIN] = "bilinear without antialiasing",
@@ -36,6 +42,13 @@ static const char *const way_names[WAYS] = {
     [WAY_HAMMING] = "hamming",
     [WAY_LANCZOS] = "lanczos",
 };
+
+/* Of the reference, whose passes matter only where another's would differ. */
+static const char *own_name(enum way way)
+{
+    return way == WAY_PASSES_12_3 ? "bicubic with antialiasing"
+                                  : way_names[way];
+}
 
 /* The byte of channel c at a place, the edge repeated beyond it. */
 static double byte_at(const struct image *from, int64_t x, int64_t y, int c)
@@ -114,17 +127,24 @@ static int resize(const struct image *from, enum way way, int64_t width,
                   int64_t height, struct image *to)
 {
     static const enum image_filter filters[WAYS] = {
-        [WAY_BICUBIC] = IMAGE_BICUBIC, [WAY_BILINEAR] = IMAGE_BILINEAR,
-        [WAY_BOX] = IMAGE_BOX,         [WAY_HAMMING] = IMAGE_HAMMING,
+        [WAY_PASSES_12_3] = IMAGE_BICUBIC,
+        [WAY_PASSES_12_1] = IMAGE_BICUBIC,
+        [WAY_PASSES_13_0] = IMAGE_BICUBIC,
+        [WAY_BILINEAR] = IMAGE_BILINEAR,
+        [WAY_BOX] = IMAGE_BOX,
+        [WAY_HAMMING] = IMAGE_HAMMING,
         [WAY_LANCZOS] = IMAGE_LANCZOS,
     };
+    enum image_passes passes = way == WAY_PASSES_12_1   ? IMAGE_PASSES_12_1
+                               : way == WAY_PASSES_13_0 ? IMAGE_PASSES_13_0
+                                                        : IMAGE_PASSES_12_3;
     struct err why = ERR_INIT;
     bool is_ours = way == WAY_NEAREST || way == WAY_BILINEAR_PLAIN ||
                    way == WAY_BICUBIC_PLAIN;
 
     if (!is_ours)
-        return image_resize(from, width, height, filters[way],
-                            IMAGE_PASSES_12_3, to, &why);
+        return image_resize(from, width, height, filters[way], passes, to,
+                            &why);
     to->width = width;
     to->height = height;
     to->rgb =
@@ -223,42 +243,93 @@ static double distance(const struct layout *l, const double *bytes,
     return most;
 }
 
+/* The way that made the reference, a line a channel; WAYS when none did. */
+static enum way reference_way(const struct layout *l,
+                              const struct images *images, const double *r,
+                              double *bytes, struct arrangement *lines)
+{
+    static const enum way own[] = {WAY_PASSES_12_3, WAY_PASSES_12_1,
+                                   WAY_PASSES_13_0};
+
+    for (size_t i = 0; i < 3; i++)
+        if (make_patches(l, images, own[i], bytes) == 0 &&
+            arrangement_find(l, bytes, r, NULL, ROUNDED, lines) &&
+            !lines->row && !lines->axes && !lines->is_blue_first)
+            return own[i];
+    return WAYS;
+}
+
+/* A way with another order or normalisation beside it. */
+static char *explain_both(const struct layout *l, const double *bytes,
+                          const double *c, const struct line lines[3],
+                          enum way way)
+{
+    struct arrangement a;
+    char *order, *normalisation = NULL, *text = NULL;
+
+    if (!arrangement_find(l, bytes, c, lines, ROUNDED, &a)) {
+        if (!arrangement_find(l, bytes, c, NULL, ROUNDED, &a))
+            return NULL;
+        normalisation = say_normalisation(&a, true);
+    }
+    order = arrangement_say(&a);
+    if (order || normalisation)
+        text = xasprintf("%s resampling explains it exactly, with another "
+                         "%s%s%s: %s%s%s",
+                         way_names[way], order ? "order" : "",
+                         order && normalisation ? " and " : "",
+                         normalisation ? "normalisation" : "",
+                         order ? order : "", order && normalisation ? "; " : "",
+                         normalisation ? normalisation : "");
+    free(order);
+    free(normalisation);
+    return text;
+}
+
 static char *explain(const struct layout *l, const struct images *images,
                      const double *r, const double *c, double *bytes)
 {
-    struct line lines[3];
+    struct arrangement due;
+    enum way own = reference_way(l, images, r, bytes, &due), nearest = own;
     double best = INFINITY, most = 0;
-    enum way nearest = WAY_BICUBIC;
+    char *both = NULL;
 
-    if (make_patches(l, images, WAY_BICUBIC, bytes))
+    if (own == WAYS)
         return NULL;
-    /* What f32 normalisation may round, and no more. */
-    for (int64_t k = 0; k < 3; k++)
-        if (!layout_fit(l, bytes, r, k, 1e-4, &lines[k]))
-            return NULL;
-    for (int way = 0; way < WAYS; way++) {
+    for (int i = -1; i < WAYS; i++) {
+        enum way way = i < 0 ? own : (enum way)i; /* the reference's first */
         double mean, largest;
 
-        if (make_patches(l, images, (enum way)way, bytes))
+        if (i == (int)own)
+            continue;
+        if (make_patches(l, images, way, bytes)) {
+            free(both);
             return NULL;
-        largest = distance(l, bytes, c, lines, &mean);
+        }
+        largest = distance(l, bytes, c, due.lines, &mean);
         if (mean < best) {
             best = mean;
             most = largest;
-            nearest = (enum way)way;
+            nearest = way;
         }
+        if (!both && i >= 0)
+            both = explain_both(l, bytes, c, due.lines, way);
     }
-    if (nearest == WAY_BICUBIC)
-        return xstrdup("no other resampling comes nearer than the reference's "
-                       "own");
-    if (most <= EXACT_STEPS)
+    if (nearest != own && most <= EXACT_STEPS) {
+        free(both);
         return xasprintf("%s resampling explains it exactly, where the "
                          "reference has %s",
-                         way_names[nearest], way_names[WAY_BICUBIC]);
+                         way_names[nearest], own_name(own));
+    }
+    if (both)
+        return both;
+    if (nearest == own)
+        return xstrdup("no other resampling comes nearer than the reference's "
+                       "own");
     if (most <= NEAR_STEPS)
         return xasprintf("%s resampling explains it to one step of a byte, "
                          "where the reference has %s",
-                         way_names[nearest], way_names[WAY_BICUBIC]);
+                         way_names[nearest], own_name(own));
     return xasprintf("no resampling that we know explains it: nearest comes "
                      "%s, on average %.3g steps of a byte away",
                      way_names[nearest], best);

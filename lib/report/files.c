@@ -12,7 +12,7 @@
 /* Names that differ only in case are one file on some storage. */
 static int check_names(const json_t *document, struct err *err)
 {
-    static const char *const taken[] = {"summary", "stage", "report"};
+    static const char *const taken[] = {"summary", "stage", "report", "texts"};
     const json_t *cases = report_cases(document);
 
     for (size_t i = 0; i < json_array_size(cases); i++) {

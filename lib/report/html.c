@@ -43,6 +43,7 @@ static const char style[] =
     "fill:var(--ink)}svg .soft{fill:var(--soft)}\n"
     "svg line{stroke:var(--line)}svg .limit{stroke:var(--bad);stroke-width:2}\n"
     "svg .dot{fill:var(--good)}svg .over{fill:var(--bad)}\n"
+    "pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.3em 0}\n"
     "code{font-size:.85em;overflow-wrap:anywhere}li{overflow-wrap:anywhere}\n"
     "summary{cursor:pointer}";
 
@@ -288,6 +289,11 @@ static void add_case(const json_t *item, struct buf *out)
         add_text(out, report_str(item, "reason"));
         buf_addstr(out, "</li>\n");
     }
+    if (json_object_get(item, "around") || json_object_get(item, "prompt")) {
+        buf_addstr(out, "<li><pre>");
+        add_wording(out, item, report_parting);
+        buf_addstr(out, "</pre></li>\n");
+    }
     json_array_foreach(report_gates(item), i, gate)
     {
         buf_addstr(out, "<li><strong>");
@@ -326,6 +332,11 @@ void report_html(const json_t *document, struct buf *out)
              verdict, style, class_of(document), verdict);
     report_tally(document, out);
     buf_addstr(out, ".</p>\n");
+    if (json_object_get(document, "about")) {
+        buf_addstr(out, "<p>");
+        add_wording(out, document, report_about);
+        buf_addstr(out, "</p>\n");
+    }
     add_table(document, out);
     size_t count = report_remarks(document, lines, REMARKS);
     for (i = 0; i < count; i++) {

@@ -126,6 +126,29 @@ static void add_adjudicator(struct buf *out, const json_t *item)
     }
 }
 
+/* The lines as they are, in a fence longer than any run of its sign in them. */
+static void add_parting(struct buf *out, const json_t *item)
+{
+    struct buf lines = BUF_INIT;
+    size_t longest = 2, run = 0;
+
+    report_parting(item, &lines);
+    for (size_t i = 0; i < lines.len; i++) {
+        run = lines.data[i] == '`' ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    if (lines.len) {
+        buf_addch(out, '\n');
+        for (size_t i = 0; i <= longest; i++)
+            buf_addch(out, '`');
+        buf_addf(out, "text\n%s", lines.data);
+        for (size_t i = 0; i <= longest; i++)
+            buf_addch(out, '`');
+        buf_addstr(out, "\n\n");
+    }
+    buf_release(&lines);
+}
+
 static bool is_bad(const json_t *item)
 {
     const char *verdict = report_str(item, "verdict");
@@ -157,6 +180,7 @@ static void add_details(const json_t *document, struct buf *out)
                 add_text(out, report_str(item, "reason"));
                 buf_addch(out, '\n');
             }
+            add_parting(out, item);
             json_array_foreach(report_gates(item), j, gate)
             {
                 if (out->len < DETAILS_MAX)
@@ -177,7 +201,15 @@ void report_markdown(const json_t *document, struct buf *out)
                                           "cases_sha256"};
     struct buf lines[REMARKS] = {BUF_INIT};
 
+    struct buf about = BUF_INIT;
+
     buf_addf(out, "# Verdict: %s\n\n", report_str(document, "verdict"));
+    report_about(document, &about);
+    if (about.len) {
+        add_text(out, about.data);
+        buf_addstr(out, ".\n\n");
+    }
+    buf_release(&about);
     report_tally(document, out);
     buf_addstr(out, ".\n\n");
     add_table(document, out);

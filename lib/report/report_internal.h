@@ -31,6 +31,20 @@ void report_value(const json_t *gate, struct buf *out);
 /* All about one gate of one case in a sentence. */
 void report_sentence(const json_t *gate, struct buf *out);
 
+/* Text with its white space and all that does not show made visible: a space is
+ * "␣", a line feed "\n", a zero-width space "\u{200b}". */
+void report_visible(const char *text, struct buf *out);
+
+/*
+ * Where ids and prompts of a case part, a line each ending in LF; nothing when
+ * they do not.  The place of the difference is marked "»".
+ */
+void report_parting(const json_t *test_case, struct buf *out);
+
+/* "pack X, revision Y; candidate: Z" of the document, nothing when it tells
+ * none of them. */
+void report_about(const json_t *document, struct buf *out);
+
 /* "fail: 3 of 42 gates failed, 1 missing (6 cases)" without the verdict. */
 void report_tally(const json_t *document, struct buf *out);
 

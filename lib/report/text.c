@@ -122,6 +122,22 @@ static bool needs_a_line(const json_t *gate)
     return strcmp(verdict, "fail") == 0 || strcmp(verdict, "missing") == 0;
 }
 
+/* The lines of report_parting(), set in. */
+static void parting(const json_t *item, struct buf *out)
+{
+    struct buf lines = BUF_INIT;
+
+    report_parting(item, &lines);
+    for (const char *at = lines.data; at && *at;) {
+        size_t n = strcspn(at, "\n");
+
+        buf_addstr(out, "  ");
+        buf_add(out, at, n + 1);
+        at += n + 1;
+    }
+    buf_release(&lines);
+}
+
 static void failures(const json_t *document, struct buf *out)
 {
     size_t i, j;
@@ -133,6 +149,14 @@ static void failures(const json_t *document, struct buf *out)
         if (report_str(item, "reason")[0]) {
             buf_addf(out, "%s%s: %s\n", any ? "" : "\n",
                      report_str(item, "name"), report_str(item, "reason"));
+            any = true;
+        }
+        if (json_object_get(item, "around") ||
+            json_object_get(item, "prompt")) {
+            if (!report_str(item, "reason")[0])
+                buf_addf(out, "%s%s:\n", any ? "" : "\n",
+                         report_str(item, "name"));
+            parting(item, out);
             any = true;
         }
         json_array_foreach(report_gates(item), j, gate)
@@ -264,6 +288,9 @@ void report_text(const json_t *document, struct buf *out)
     struct buf lines[REMARKS] = {BUF_INIT};
     struct buf text = BUF_INIT;
 
+    report_about(document, &text);
+    if (text.len)
+        buf_addstr(&text, "\n\n");
     big_table(document, &text);
     buf_addch(&text, '\n');
     gate_table(document, &text);

@@ -202,6 +202,22 @@ const char *report_nearer(const json_t *line)
                                                        : "reference nearer";
 }
 
+void report_about(const json_t *document, struct buf *out)
+{
+    const json_t *about = json_object_get(document, "about");
+    const char *pack = report_str(about, "pack");
+    const char *revision = report_str(about, "revision");
+    const char *candidate = report_str(about, "candidate");
+
+    if (pack[0])
+        buf_addf(out, "pack %s", pack);
+    if (revision[0])
+        buf_addf(out, "%srevision %s", pack[0] ? ", " : "", revision);
+    if (candidate[0])
+        buf_addf(out, "%scandidate: %s", pack[0] || revision[0] ? "; " : "",
+                 candidate);
+}
+
 void report_tally(const json_t *document, struct buf *out)
 {
     int pass = report_count(document, "pass");
@@ -244,6 +260,27 @@ static void remark(const json_t *document, const char *key, const char *text,
     (*count)++;
 }
 
+/* Equality of a file with itself says nothing of another implementation. */
+static void copies(const json_t *document, struct buf *lines, size_t max,
+                   size_t *count)
+{
+    size_t i, k, found = 0;
+    json_t *item, *same;
+
+    json_array_foreach(report_cases(document), i, item){json_array_foreach(
+        json_object_get(item, "same_bytes"), k, same){if (*count == max) return;
+    buf_addf(&lines[*count], "%s%s (of %s)",
+             found++ ? ", "
+                     : "candidate files that are, byte for byte, the "
+                       "reference's own: a copy, or an implementation "
+                       "that writes the same file; that they agree "
+                       "measures nothing by itself: ",
+             report_str(same, "candidate"), report_str(same, "reference"));
+}
+}
+*count += found > 0;
+}
+
 size_t report_remarks(const json_t *document, struct buf *lines, size_t max)
 {
     const char *reason = report_str(document, "reason");
@@ -251,6 +288,7 @@ size_t report_remarks(const json_t *document, struct buf *lines, size_t max)
 
     if (reason[0] && max > 0)
         buf_addstr(&lines[count++], reason);
+    copies(document, lines, max, &count);
     remark(document, "extra_cases", "cases of the candidate alone", lines, max,
            &count);
     remark(document, "not_compared",

@@ -7,8 +7,9 @@ level() {
     ledger) echo 2 ;;
     cli | safetensors | receipt | archive | sign | jinja | tokenizer | image | \
         kernels | cases) echo 3 ;;
-    models | gates | evidence) echo 4 ;;
-    report) echo 5 ;;
+    models | evidence | prompt) echo 4 ;;
+    gates) echo 5 ;;
+    report) echo 6 ;;
     *) echo unknown ;;
     esac
 }

@@ -18,6 +18,7 @@ plant.py nearest IMAGE CAPTURE      patches of the image (PNG, RGB) resized by
 plant.py only CASES CASE OUT        a cases file of one case
 """
 import json
+import math
 import os
 import struct
 import sys
@@ -242,13 +243,43 @@ def read_png(path):
 
 
 def nearest(image, folder):
+    resized(image, folder, "nearest")
+
+
+def resized(image, folder, how, norm="half", arrangement=None):
+    """Patches anew from an image: nearest, or four taps whatever the scale
+    (linear, cubic: no antialiasing), rounded to bytes; see arrange()."""
     path, tensors, meta = holding(folder, "patches")
     _, high, wide = values(holding(folder, "image_grid_thw")[1]["image_grid_thw"])[:3]
     rows, size = read_png(image), 16
     assert (len(rows), len(rows[0])) != (high * size, wide * size), "nothing to resize"
-    across = [int((x + 0.5) * len(rows[0]) / (wide * size)) for x in range(wide * size)]
+
+    def taps(i, n, out):
+        if how == "nearest":
+            return [(int((i + 0.5) * n / out), 1)]
+        at = (i + 0.5) * n / out - 0.5
+        first = math.floor(at)
+        clamp = lambda k: min(max(k, 0), n - 1)
+        if how == "linear":
+            return [(clamp(first), 1 - at + first), (clamp(first + 1), at - first)]
+        cubic = []
+        for k in range(-1, 3):
+            d, a = abs(at - first - k), -0.75
+            w = ((a + 2) * d - (a + 3)) * d * d + 1 if d < 1 else ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+            cubic.append((clamp(first + k), w))
+        return cubic
+
+    across = [taps(x, len(rows[0]), wide * size) for x in range(wide * size)]
+    down = [taps(y, len(rows), high * size) for y in range(high * size)]
     pixels = [
-        [rows[int((y + 0.5) * len(rows) / (high * size))][x] for x in across] for y in range(high * size)
+        [
+            [
+                min(max(math.floor(sum(wy * wx * rows[y][x][c] for y, wy in ys for x, wx in xs) + 0.5), 0), 255)
+                for c in range(3)
+            ]
+            for xs in across
+        ]
+        for ys in down
     ]
     out = []
     for by in range(0, high, 2):
@@ -262,6 +293,44 @@ def nearest(image, folder):
                             for x in range(size)
                         ]
                         out += part + part  # two equal frames
+    set_values(tensors["patches"], out)
+    save(path, tensors, meta)
+    if norm != "half" or arrangement:
+        arrange(folder, arrangement or "due-ctyx-rgb", norm)
+
+
+NORMS = {
+    "half": ([0.5] * 3, [0.5] * 3),
+    "clip": ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711]),
+    "odd": ([0.1, 0.2, 0.3], [0.4, 0.5, 0.6]),
+}
+
+
+def arrange(folder, arrangement, norm="half"):
+    """Patches of one image in another arrangement, ROWS-AXES-CHANNELS:
+    due-ctyx-rgb is what is due; raster or columns, tyxc ..., bgr."""
+    order, axes, colours = arrangement.split("-")
+    path, tensors, meta = holding(folder, "patches")
+    _, high, wide = values(holding(folder, "image_grid_thw")[1]["image_grid_thw"])[:3]
+    v, mean, deviation = values(tensors["patches"]), *NORMS[norm]
+    sizes, features = {"c": 3, "t": 2, "y": 16, "x": 16}, 1536
+    places = [
+        (y, x) for by in range(0, high, 2) for bx in range(0, wide, 2) for y in (by, by + 1) for x in (bx, bx + 1)
+    ]
+    to = {"due": places, "raster": sorted(places), "columns": sorted(places, key=lambda p: p[::-1])}[order]
+    to = {p: i for i, p in enumerate(to)}
+    out = [0.0] * len(v)
+    for n, p in enumerate(places):
+        for f in range(features):
+            at = {"c": f // 512, "t": f // 256 % 2, "y": f // 16 % 16, "x": f % 16}
+            c = at["c"]
+            if colours == "bgr":
+                at["c"] = 2 - at["c"]
+            index = 0
+            for axis in axes:
+                index = index * sizes[axis] + at[axis]
+            byte = v[n * features + f] * 0.5 + 0.5
+            out[to[p] * features + index] = (byte - mean[c]) / deviation[c]
     set_values(tensors["patches"], out)
     save(path, tensors, meta)
 

@@ -8,6 +8,8 @@
 #include "gates/compare.h"
 #include "gates/parity.h"
 #include "gates/stages.h"
+#include "gates/texts.h"
+#include "prompt/prompt.h"
 #include "report/report.h"
 
 #include <stdio.h>
@@ -17,6 +19,7 @@
 static struct {
     const char *gates, *files, *candidate_files, *protocol, *cases, *only;
     const char *out, *junit, *parity, *model, *revision;
+    const char *pack, *receipt, *candidate_name;
     struct cli_list reference, candidate, adjudicator;
     struct stage_options stage;
     bool stages, json, text;
@@ -38,6 +41,12 @@ static const struct cli_opt options[] = {
     {0, "case", "name", "compare this case alone", CLI_STR, &opt.only},
     {0, "protocol", "file", "the protocol whose digest is recorded", CLI_STR,
      &opt.protocol},
+    {'p', "pack", "dir", "the pack, for the pieces of ids that differ", CLI_STR,
+     &opt.pack},
+    {0, "receipt", "file", "its source receipt, whose names the report gives",
+     CLI_STR, &opt.receipt},
+    {0, "candidate-name", "text", "what the report calls the candidate",
+     CLI_STR, &opt.candidate_name},
     {0, "stages", NULL, "compare traces, stage by stage; no gates", CLI_FLAG,
      &opt.stages},
     {0, "parity", "file", "compare hidden states with a parity input's",
@@ -75,10 +84,11 @@ static int check_options(struct err *err)
     if (!opt.stages)
         return opt.gates ? 0 : err_set(err, ERR_USAGE, "--gates is missing");
     if (opt.gates || opt.out || opt.junit || opt.cases || opt.protocol ||
-        opt.adjudicator.count)
+        opt.adjudicator.count || opt.pack || opt.receipt || opt.candidate_name)
         return err_set(err, ERR_USAGE,
                        "--stages lists differences: it takes no gates, cases, "
-                       "protocol, adjudicator or output folder");
+                       "protocol, adjudicator, pack, receipt or output "
+                       "folder");
     return 0;
 }
 
@@ -133,18 +143,24 @@ struct inputs {
     bool may_fail;
 };
 
-/* A capture's file, and the record of the stage that made it. */
+/* A capture's file, the rendered prompt beside it, and the record of the stage
+ * that made it. */
 static int record_file(const char *path, void *context, struct err *err)
 {
+    static const char *const beside[] = {"prompt.txt", "stage.json"};
     const struct inputs *in = context;
-    char *dir = path_dir(path), *record = path_join(dir, "stage.json");
+    char *dir = path_dir(path);
     struct err why = ERR_INIT;
     int ret = stage_input(in->stage, path, &why);
 
-    if (ret == 0 && io_exists(record))
-        ret = stage_input(in->stage, record, &why);
+    for (size_t i = 0; i < 2 && ret == 0; i++) {
+        char *other = path_join(dir, beside[i]);
+
+        if (io_exists(other))
+            ret = stage_input(in->stage, other, &why);
+        free(other);
+    }
     free(dir);
-    free(record);
     if (ret && !in->may_fail)
         *err = why;
     return in->may_fail ? 0 : ret; /* the verdict says what is unreadable */
@@ -183,6 +199,24 @@ static int record_output(const char *name, void *context, struct err *err)
     return stage_output(o->stage, o->dir, name, err);
 }
 
+static int record_input(const char *path, void *stage, struct err *err)
+{
+    return stage_input(stage, path, err);
+}
+
+/* What the pack was asked, for an auditor who has no pack. */
+static int write_texts(const struct texts *texts, struct stage *s,
+                       const char *dir, struct err *err)
+{
+    json_t *asked = texts_remembered(texts);
+    char *path = path_join(dir, "texts.json");
+    int ret = json_write_file(asked, path, err);
+
+    free(path);
+    json_decref(asked);
+    return ret ? -1 : stage_output(s, dir, "texts.json", err);
+}
+
 /* The stage's record, all but its outputs. */
 static struct stage *record_of(const struct compare_request *request,
                                const json_t *document, int argc, char **argv,
@@ -192,12 +226,14 @@ static struct stage *record_of(const struct compare_request *request,
         const char *role, *path;
     } files[] = {{"GATES", request->gates},
                  {"PROTOCOL", request->protocol},
-                 {"CASES", request->cases}};
+                 {"CASES", request->cases},
+                 {"RECEIPT", opt.receipt}};
     struct stage *s = stage_new(command.program, argc, argv, &opt.stage, err);
 
     if (!s)
         return NULL;
     stage_role(s, "OUT", opt.out);
+    stage_role(s, "PACK", opt.pack);
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         stage_role(s, files[i].role, files[i].path);
     if (record_captures(s, &request->reference, err) ||
@@ -207,6 +243,8 @@ static struct stage *record_of(const struct compare_request *request,
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (files[i].path && stage_input(s, files[i].path, err))
             goto fail;
+    if (opt.pack && prompt_files(opt.pack, record_input, s, err))
+        goto fail;
     stage_set(s, "verdict", json_incref(json_object_get(document, "verdict")));
     return s;
 fail:
@@ -220,10 +258,12 @@ static int write_evidence(const struct compare_request *request,
 {
     struct stage *s = record_of(request, document, argc, argv, err);
     struct outputs out = {s, dir};
-    int ret = s && report_write(document, dir, record_output, &out, err) == 0
-                  ? stage_write(s, dir, err)
-                  : -1;
+    int ret = -1;
 
+    if (s &&
+        (!request->texts || write_texts(request->texts, s, dir, err) == 0) &&
+        report_write(document, dir, record_output, &out, err) == 0)
+        ret = stage_write(s, dir, err);
     stage_free(s);
     return ret;
 }
@@ -289,11 +329,11 @@ out:
     return ret;
 }
 
-static int compare(const struct compare_request *request, int argc, char **argv,
+static int compare(struct compare_request *request, int argc, char **argv,
                    struct err *err)
 {
     struct publish p = PUBLISH_INIT;
-    json_t *document = NULL;
+    json_t *document = NULL, *about = NULL;
     int ret = -1;
 
     if (opt.junit && io_exists(opt.junit))
@@ -304,8 +344,19 @@ static int compare(const struct compare_request *request, int argc, char **argv,
             return ret < 0 ? -1 : 0;
         ret = -1;
     }
+    if (opt.receipt || opt.candidate_name) {
+        about = compare_about(opt.receipt, opt.candidate_name, err);
+        if (!about)
+            return -1;
+    }
+    request->about = about;
+    if (opt.pack) {
+        request->texts = texts_open_pack(opt.pack, request->protocol, err);
+        if (!request->texts)
+            goto out;
+    }
     if (opt.out && publish_begin(&p, opt.out, err))
-        return -1;
+        goto out;
     document = compare_run(request, err);
     if (!document)
         goto out;
@@ -324,6 +375,8 @@ static int compare(const struct compare_request *request, int argc, char **argv,
 out:
     publish_abort(&p);
     json_decref(document);
+    json_decref(about);
+    texts_free(request->texts);
     return ret;
 }
 
@@ -412,9 +465,11 @@ static int judge_parity(const struct cli_list *rest, struct err *err)
 
     if (opt.stages || opt.out || opt.junit || opt.cases || opt.only ||
         opt.protocol || opt.files || opt.candidate_files || opt.stage.reuse ||
-        opt.reference.count || opt.candidate.count || opt.adjudicator.count)
+        opt.reference.count || opt.candidate.count || opt.adjudicator.count ||
+        opt.pack || opt.receipt || opt.candidate_name)
         return err_set(err, ERR_USAGE,
-                       "--parity takes no captures, cases or output folder");
+                       "--parity takes no captures, cases, pack or output "
+                       "folder");
     if (opt.text && opt.json)
         return err_set(err, ERR_USAGE, "--json and --text: one of them");
     if (rest->count != 1)

@@ -16,7 +16,7 @@
 #include "image/processor.h"
 #include "models/model.h"
 #include "models/positions.h"
-#include "prompt.h"
+#include "prompt/prompt.h"
 #include "safetensors/safetensors.h"
 #include "tokenizer/tokenizer.h"
 
@@ -391,6 +391,41 @@ static json_t *describe_processor(const struct job *job,
     return processor;
 }
 
+/* The environment, rule and library versions that can change a bit. */
+static void describe_prompt(struct stage *stage,
+                            const struct tokenizer *tokenizer,
+                            const struct protocol *protocol)
+{
+    const char *class_name = tokenizer_class(tokenizer);
+    json_t *template = json_object(), *record = json_object();
+    struct tokenizer_versions v;
+
+    tokenizer_versions(&v);
+    json_object_set_new(
+        template, "environment",
+        json_sprintf("transformers %s, jinja2 3.1.6", protocol->transformers));
+    json_object_set_new(template, "unicode",
+                        json_string(jinja_unicode_version()));
+    stage_set(stage, "template", template);
+    json_object_set_new(record, "rule",
+                        protocol->tokenizer ? json_string(protocol->tokenizer)
+                                            : json_null());
+    json_object_set_new(record, "class",
+                        class_name ? json_string(class_name) : json_null());
+    json_object_set_new(record, "unicode",
+                        json_pack("{s:s,s:s,s:s,s:s}", "normalization",
+                                  v.normalization, "patterns", v.patterns,
+                                  "lower_case", v.lower_case, "punctuation",
+                                  v.punctuation));
+    json_object_set_new(record, "pcre2", json_string(v.pcre2));
+    json_t *warnings = json_array();
+    for (size_t i = 0; tokenizer_warning(tokenizer, i); i++)
+        json_array_append_new(warnings,
+                              json_string(tokenizer_warning(tokenizer, i)));
+    json_object_set_new(record, "warnings", warnings);
+    stage_set(stage, "tokenizer", record);
+}
+
 /* What can change a bit of this case, and whom we follow. */
 static void describe(struct stage *stage, const struct job *job,
                      const struct test_case *c, const struct inputs *in)
@@ -406,7 +441,7 @@ static void describe(struct stage *stage, const struct job *job,
     stage_set(stage, "rope_delta", json_integer(in->delta));
     if (!job->family->is_text_only)
         stage_set(stage, "image_processor", describe_processor(job, c, in));
-    prompt_describe(stage, job->tokenizer, job->protocol);
+    describe_prompt(stage, job->tokenizer, job->protocol);
     stage_set(stage, "ledger", ledger_json(job->ledger));
 }
 
@@ -453,6 +488,11 @@ out:
     return ret;
 }
 
+static int add_input(const char *path, void *stage, struct err *err)
+{
+    return stage_input(stage, path, err);
+}
+
 /* The files that every case of the run is made from. */
 static int begin_record(struct job *job, int argc, char **argv, struct err *err)
 {
@@ -469,7 +509,7 @@ static int begin_record(struct job *job, int argc, char **argv, struct err *err)
     if (opt->protocol)
         stage_input_known(job->stage, opt->protocol, job->protocol->sha256,
                           job->protocol->size);
-    return prompt_record_files(job->stage, opt->pack, err);
+    return prompt_files(opt->pack, add_input, job->stage, err);
 }
 
 /* The folder of a case below `dir`, or `dir` itself for the only one. */

@@ -4,7 +4,7 @@
 #include "base/bug.h"
 #include "base/io.h"
 #include "jinja/jinja.h"
-#include "prompt.h"
+#include "prompt/prompt.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/mem.h"
-#include "prompt.h"
+#include "prompt/prompt.h"
 #include "tokenizer/tokenizer.h"
 #include "json/json.h"
 

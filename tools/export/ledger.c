@@ -9,7 +9,7 @@
 #include "export.h"
 #include "image/processor.h"
 #include "jinja/chat.h"
-#include "prompt.h"
+#include "prompt/prompt.h"
 
 #include <stdio.h>
 #include <stdlib.h>

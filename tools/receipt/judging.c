@@ -10,8 +10,10 @@
 
 struct judging {
     json_t *record; /* compare/stage.json */
-    char *gates, *cases, *protocol;
+    char *gates, *cases, *protocol, *receipt;
     char *reference, *adjudicator, *exported, *results;
+    struct texts *texts; /* what compare asked the pack */
+    json_t *about;
     struct compare *compare;
 };
 
@@ -45,13 +47,41 @@ static int read_record(struct judging *j, const char *data, struct err *err)
     return j->record ? 0 : -1;
 }
 
+/* What compare's pack said. */
+static int read_texts(struct judging *j, const char *data, struct err *err)
+{
+    char *texts = path_join(data, "compare/texts.json");
+    int ret = 0;
+
+    if (io_exists(texts)) {
+        j->texts = texts_open(texts, err);
+        ret = j->texts ? 0 : -1;
+    }
+    free(texts);
+    return ret;
+}
+
+/* The names that the document gives; the receipt comes last in a bundle. */
+static int read_about(struct judging *j, struct err *err)
+{
+    const char *candidate = argument(j->record, "--candidate-name");
+    const char *receipt = argument(j->record, "--receipt") ? j->receipt : NULL;
+
+    if (!receipt && !candidate)
+        return 0;
+    j->about = compare_about(receipt, candidate, err);
+    compare_set_about(j->compare, j->about);
+    return j->about ? 0 : -1;
+}
+
 static int begin(struct judging *j, const char *data, struct err *err)
 {
-    if (read_record(j, data, err))
+    if (read_record(j, data, err) || read_texts(j, data, err))
         return -1;
     j->gates = path_join(data, "inputs/gates.json");
     j->cases = path_join(data, "inputs/cases.json");
     j->protocol = path_join(data, "inputs/protocol.json");
+    j->receipt = path_join(data, "source/receipt.json");
     j->reference = path_join(data, "reference");
     j->adjudicator = path_join(data, "adjudicator");
     j->exported = path_join(data, "export");
@@ -81,6 +111,7 @@ static int begin(struct judging *j, const char *data, struct err *err)
                         .count = io_is_dir(j->adjudicator)},
         .protocol = j->protocol,
         .cases = j->cases,
+        .texts = j->texts,
     };
     j->compare = compare_begin(&request, err);
     return j->compare ? 0 : -1;
@@ -106,7 +137,7 @@ int judging_case(struct judging *j, const char *name, struct err *err)
 
 json_t *judging_end(struct judging *j, struct err *err)
 {
-    return compare_end(j->compare, err);
+    return read_about(j, err) ? NULL : compare_end(j->compare, err);
 }
 
 void judging_free(struct judging *j)
@@ -114,10 +145,13 @@ void judging_free(struct judging *j)
     if (!j)
         return;
     compare_free(j->compare);
+    texts_free(j->texts);
+    json_decref(j->about);
     json_decref(j->record);
     free(j->gates);
     free(j->cases);
     free(j->protocol);
+    free(j->receipt);
     free(j->reference);
     free(j->adjudicator);
     free(j->exported);

@@ -62,7 +62,8 @@ static bool is_wanted(const struct passing *p, const char *path)
         ends(path, ".json"))
         return true;
     for (size_t i = 0; i < sizeof(captures) / sizeof(captures[0]); i++)
-        if (starts(path, captures[i]) && ends(path, ".safetensors"))
+        if (starts(path, captures[i]) &&
+            (ends(path, ".safetensors") || ends(path, "/prompt.txt")))
             return !view_has_digests_only(p->listed);
     return false;
 }
@@ -145,7 +146,7 @@ static void let_go(struct passing *p, const char *name)
                 char *path =
                     xasprintf("data/%s/%s/%s", folders[i], name, list.names[k]);
 
-                if (ends(path, ".safetensors"))
+                if (ends(path, ".safetensors") || ends(path, "/prompt.txt"))
                     mount_drop(p->view->mount, path);
                 free(path);
             }

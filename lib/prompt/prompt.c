@@ -1,5 +1,5 @@
 /* A pack's chat template and tokenizer, as the protocol means them. */
-#include "prompt.h"
+#include "prompt/prompt.h"
 
 #include "base/io.h"
 #include "base/mem.h"
@@ -87,59 +87,34 @@ out:
     return ret;
 }
 
-int prompt_record_files(struct stage *stage, const char *pack, struct err *err)
+int prompt_files(const char *pack, prompt_visitor *visit, void *context,
+                 struct err *err)
 {
     static const char *const names[] = {
-        "config.json",           "preprocessor_config.json",
-        "processor_config.json", "tokenizer.json",
-        "tokenizer_config.json", "chat_template.jinja",
-        "chat_template.json",
+        "config.json",    "preprocessor_config.json", "processor_config.json",
+        "tokenizer.json", "tokenizer_config.json",    "special_tokens_map.json",
+        "tiktoken.model", "chat_template.jinja",      "chat_template.json",
     };
+    char *more = path_join(pack, "additional_chat_templates");
+    struct io_list list = {0};
     int ret = 0;
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !ret; i++) {
         char *path = path_join(pack, names[i]);
 
         if (io_exists(path))
-            ret = stage_input(stage, path, err);
+            ret = visit(path, context, err);
         free(path);
     }
-    char *more = path_join(pack, "additional_chat_templates");
     if (!ret && io_is_dir(more))
-        ret = stage_input_dir(stage, more, err);
+        ret = io_list(more, &list, err);
+    for (size_t i = 0; i < list.count && !ret; i++) {
+        char *path = path_join(more, list.names[i]);
+
+        ret = visit(path, context, err);
+        free(path);
+    }
+    io_list_release(&list);
     free(more);
     return ret;
-}
-
-void prompt_describe(struct stage *stage, const struct tokenizer *tokenizer,
-                     const struct protocol *protocol)
-{
-    const char *class_name = tokenizer_class(tokenizer);
-    json_t *template = json_object(), *record = json_object();
-    struct tokenizer_versions v;
-
-    tokenizer_versions(&v);
-    json_object_set_new(
-        template, "environment",
-        json_sprintf("transformers %s, jinja2 3.1.6", protocol->transformers));
-    json_object_set_new(template, "unicode",
-                        json_string(jinja_unicode_version()));
-    stage_set(stage, "template", template);
-    json_object_set_new(record, "rule",
-                        protocol->tokenizer ? json_string(protocol->tokenizer)
-                                            : json_null());
-    json_object_set_new(record, "class",
-                        class_name ? json_string(class_name) : json_null());
-    json_object_set_new(record, "unicode",
-                        json_pack("{s:s,s:s,s:s,s:s}", "normalization",
-                                  v.normalization, "patterns", v.patterns,
-                                  "lower_case", v.lower_case, "punctuation",
-                                  v.punctuation));
-    json_object_set_new(record, "pcre2", json_string(v.pcre2));
-    json_t *warnings = json_array();
-    for (size_t i = 0; tokenizer_warning(tokenizer, i); i++)
-        json_array_append_new(warnings,
-                              json_string(tokenizer_warning(tokenizer, i)));
-    json_object_set_new(record, "warnings", warnings);
-    stage_set(stage, "tokenizer", record);
 }

@@ -1,12 +1,12 @@
-#ifndef EXPORT_PROMPT_H
-#define EXPORT_PROMPT_H
+#ifndef PROMPT_PROMPT_H
+#define PROMPT_PROMPT_H
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "cases/cases.h"
 #include "cases/protocol.h"
-#include "evidence/stage.h"
 #include "jinja/jinja.h"
+#include "ledger/ledger.h"
 #include "tokenizer/tokenizer.h"
 
 /* A pack's chat template and tokenizer, as the protocol means them.  What they
@@ -24,9 +24,8 @@ int prompt_render(const char *pack, struct ledger *ledger,
                   struct jinja_results *results, struct buf *out,
                   struct err *err);
 
-/* Into a stage record: the pack's files that prompts are made from; the
- * environment, rule and library versions that can change a bit. */
-int prompt_record_files(struct stage *stage, const char *pack, struct err *err);
-void prompt_describe(struct stage *stage, const struct tokenizer *tokenizer,
-                     const struct protocol *protocol);
+/* Visits the pack's files that prompts are made from. */
+typedef int prompt_visitor(const char *path, void *context, struct err *err);
+int prompt_files(const char *pack, prompt_visitor *visit, void *context,
+                 struct err *err);
 #endif

@@ -1,0 +1,140 @@
+/* Where ids or rendered prompts part: the words around it on both sides. */
+#include "base/mem.h"
+#include "gates/explain_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    IDS_MAX = 1 << 22,
+    IDS_BEFORE = 5, /* shown before the first that differs, */
+    IDS_AFTER = 5,  /* and from it on */
+    BYTES_AROUND = 48,
+};
+
+static json_t *side_ids(struct texts *texts, const char *case_name,
+                        const char *tensor, const char *side, const double *ids,
+                        int64_t first, int64_t count)
+{
+    char *what = xasprintf("%s of the %s", tensor, side);
+    int64_t shown[IDS_BEFORE + IDS_AFTER];
+    size_t n = 0;
+
+    for (int64_t i = first; i < count && n < IDS_BEFORE + IDS_AFTER; i++)
+        shown[n++] = (int64_t)ids[i];
+    json_t *out = texts_ids(texts, case_name, what, shown, n);
+    free(what);
+    return out;
+}
+
+json_t *explain_around(const char *case_name, const char *tensor,
+                       const struct tensor_source *ref,
+                       const struct tensor_source *cand, struct texts *texts)
+{
+    double *r = NULL, *c = NULL;
+    int64_t nr = shape_count(&ref->shape), nc = shape_count(&cand->shape);
+    json_t *out = NULL;
+
+    if (ref->shape.dims != 1 || cand->shape.dims != 1 ||
+        !dtype_is_int(ref->dtype) || !dtype_is_int(cand->dtype))
+        return NULL;
+    r = explain_load(ref, IDS_MAX);
+    c = explain_load(cand, IDS_MAX);
+    int64_t at = 0, less = nr < nc ? nr : nc;
+    while (r && c && at < less && r[at] == c[at])
+        at++;
+    if (r && c && (at < nr || at < nc)) {
+        int64_t first = at > IDS_BEFORE ? at - IDS_BEFORE : 0;
+
+        out = json_object();
+        json_object_set_new(out, "tensor", json_string(tensor));
+        json_object_set_new(out, "index", json_integer(at));
+        json_object_set_new(out, "first", json_integer(first));
+        json_object_set_new(
+            out, "reference",
+            side_ids(texts, case_name, tensor, "reference", r, first, nr));
+        json_object_set_new(
+            out, "candidate",
+            side_ids(texts, case_name, tensor, "candidate", c, first, nc));
+    }
+    free(r);
+    free(c);
+    return out;
+}
+
+static bool is_inside(const struct buf *text, size_t at)
+{
+    return at < text->len && ((unsigned char)text->data[at] & 0xc0) == 0x80;
+}
+
+/* Bytes [from, to), which begin and end between characters; what is no UTF-8
+ * has '?' for its bytes. */
+static json_t *excerpt(const struct buf *text, size_t from, size_t to)
+{
+    size_t n = to > from ? to - from : 0;
+    const char *at = text->data ? text->data + from : "";
+    json_t *out = json_stringn(at, n);
+
+    if (!out) {
+        char *plain = xstrndup(at, n);
+
+        for (size_t i = 0; i < n; i++)
+            if ((unsigned char)plain[i] >= 0x80)
+                plain[i] = '?';
+        out = json_stringn(plain, n);
+        free(plain);
+    }
+    return out;
+}
+
+static json_t *side_text(const struct buf *text, size_t at)
+{
+    size_t from = at > BYTES_AROUND ? at - BYTES_AROUND : 0;
+    size_t to = text->len - at > BYTES_AROUND ? at + BYTES_AROUND : text->len;
+
+    while (from < at && is_inside(text, from))
+        from++;
+    while (to > at && is_inside(text, to))
+        to--;
+    json_t *out = json_object();
+    json_object_set_new(out, "bytes", json_integer((json_int_t)text->len));
+    json_object_set_new(out, "before", excerpt(text, from, at));
+    json_object_set_new(out, "after", excerpt(text, at, to));
+    return out;
+}
+
+json_t *explain_prompt(const struct test_case *planned,
+                       const struct buf *reference, const struct buf *candidate,
+                       struct texts *texts)
+{
+    size_t less =
+        reference->len < candidate->len ? reference->len : candidate->len;
+    size_t offset = 0, line = 1, column = 1;
+
+    while (offset < less && reference->data[offset] == candidate->data[offset])
+        offset++;
+    if (offset == reference->len && offset == candidate->len)
+        return NULL;
+    size_t start = offset; /* of the character that holds the byte */
+    while (start > 0 &&
+           (is_inside(reference, start) || is_inside(candidate, start)))
+        start--;
+    for (size_t i = 0; i < start; i++) {
+        if (reference->data[i] == '\n') {
+            line++;
+            column = 1;
+        } else {
+            column += !is_inside(reference, i);
+        }
+    }
+    json_t *out = json_object(), *place = NULL;
+    json_object_set_new(out, "offset", json_integer((json_int_t)offset));
+    json_object_set_new(out, "line", json_integer((json_int_t)line));
+    json_object_set_new(out, "column", json_integer((json_int_t)column));
+    json_object_set_new(out, "reference", side_text(reference, start));
+    json_object_set_new(out, "candidate", side_text(candidate, start));
+    if (planned)
+        place = texts_place(texts, planned, reference, candidate, offset);
+    json_object_set_new(out, "written_by", place ? place : json_null());
+    return out;
+}

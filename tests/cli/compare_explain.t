@@ -1,0 +1,255 @@
+#!/bin/sh
+# compare: what it says of patches, ids and prompts that differ; a defect of
+# each kind, and of two kinds at once, planted in a copy of upstream's capture.
+. tests/support/tap.sh
+compare=$(bin compare)
+tiny=fixtures/tiny
+plant() { python3 tests/support/plant.py "$@" || ok 1 "planted: $*"; }
+
+cat >"$T/gates.json" <<'EOF'
+{"gates": [
+  {"name": "prompt_ids", "tensor": "prompt_ids", "metric": "exact"},
+  {"name": "patches", "tensor": "patches", "metric": "max_abs", "at_most": 1e-6, "when": "images"}]}
+EOF
+fresh() { # fresh CASE: reference and candidate of that case alone
+    rm -rf "$T/ref" "$T/cand"
+    mkdir -p "$T/ref/$1"
+    cp "$tiny/reference/$1/inputs.safetensors" "$tiny/reference/$1/prompt.txt" "$T/ref/$1/"
+    cp -R "$T/ref" "$T/cand"
+    chmod -R u+w "$T/ref" "$T/cand"
+    python3 tests/support/plant.py only $tiny/cases.json "$1" "$T/cases.json"
+    rm -rf "$T/images"
+    cp -R $tiny/images "$T/images"
+}
+judge() { # judge NAME OPTIONS...
+    name=$1
+    shift
+    runs 1 "$name: the answer is no" "$compare" --gates "$T/gates.json" --cases "$T/cases.json" \
+        "$@" "$T/ref" "$T/cand"
+}
+told() {
+    grep -qF -- "$1" "$T/out"
+    status=$?
+    ok $status "$2: $1"
+    [ $status = 0 ] || sed 's/^/#   /' "$T/out" | tail -8
+}
+
+# ---- patches: the place, and what explains it exactly
+fresh chart
+while read -r arrangement norm words; do
+    rm -rf "$T/cand"
+    cp -R "$T/ref" "$T/cand"
+    plant arrange "$T/cand/chart" "$arrangement" "$norm"
+    judge "$arrangement, $norm"
+    told "$words" "$arrangement, $norm"
+done <<'EOF'
+raster-ctyx-rgb half rows are in raster order, not in merge-block order: that alone explains it
+columns-ctyx-rgb half rows run down the columns, not in merge-block order: that alone explains it
+due-ctyx-bgr half channels are in the order blue, green, red: that alone explains it
+due-tyxc-rgb half features have the channel last: that alone explains it
+due-tcyx-rgb half features have the frame before the channel: that alone explains it
+due-ctxy-rgb half features have x and y exchanged: that alone explains it
+due-cyxt-rgb half features have the frame last: that alone explains it
+due-yxct-rgb half features run by y, x, channel, frame: that alone explains it
+raster-ctyx-bgr half rows are in raster order, not in merge-block order; channels are in the order blue, green, red: that alone explains it
+raster-tyxc-bgr half rows are in raster order, not in merge-block order; features have the channel last; channels are in the order blue, green, red: that alone explains it
+due-ctyx-rgb clip another normalisation explains it: if the reference has mean 0.5 and deviation 0.5, the candidate has mean [0.4815, 0.4578, 0.4082] and deviation [0.2686, 0.2613, 0.2758] (CLIP's)
+due-ctyx-rgb odd the candidate has mean [0.1, 0.2, 0.3] and deviation [0.4, 0.5, 0.6]
+raster-ctyx-rgb clip rows are in raster order, not in merge-block order; with that, another normalisation explains it: if the reference has mean 0.5
+due-ctyx-bgr odd channels are in the order blue, green, red; with that, another normalisation explains it
+EOF
+# the same where no cases file says which image it was
+rm -rf "$T/cand"
+cp -R "$T/ref" "$T/cand"
+plant arrange "$T/cand/chart" raster-ctyx-rgb clip
+runs 1 "without a cases file" "$compare" --gates "$T/gates.json" "$T/ref" "$T/cand"
+told "(CLIP's)" "the order and the normalisation need no image"
+told "(image 0, pixel [" "nor does the pixel"
+
+while read -r how norm arrangement words; do
+    rm -rf "$T/cand"
+    cp -R "$T/ref" "$T/cand"
+    plant resized $tiny/images/chart.png "$T/cand/chart" "$how" "$norm" "$arrangement"
+    judge "$how, $norm, $arrangement"
+    told "$words" "$how, $norm, $arrangement"
+done <<'EOF'
+nearest half due-ctyx-rgb nearest-neighbour resampling explains it exactly, where the reference has bicubic with antialiasing
+linear half due-ctyx-rgb bilinear without antialiasing resampling explains it exactly, where
+cubic half due-ctyx-rgb bicubic without antialiasing resampling explains it exactly, where
+nearest half raster-ctyx-rgb nearest-neighbour resampling explains it exactly, with another order: rows are in raster order
+linear half due-ctyx-bgr bilinear without antialiasing resampling explains it exactly, with another order: channels are in the order blue, green, red
+linear clip due-ctyx-rgb bilinear without antialiasing resampling explains it exactly, with another normalisation: the candidate has mean [0.4815, 0.4578, 0.4082] and deviation [0.2686, 0.2613, 0.2758] (CLIP's)
+nearest clip raster-tyxc-bgr nearest-neighbour resampling explains it exactly, with another order and normalisation: rows are in raster order, not in merge-block order; features have the channel last; channels are in the order blue, green, red; the candidate has mean [0.4815
+EOF
+
+# another Pillow's order of the two passes, either way round
+mkdir -p "$T/images"
+python3 - "$T" <<'EOF'
+import hashlib, json, random, struct, sys, zlib
+folder, (wide, high) = sys.argv[1], (163, 143)
+r = random.Random(5)
+raw = b"".join(b"\0" + bytes(r.randrange(256) for _ in range(3 * wide)) for _ in range(high))
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0))
+png += chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")
+with open(folder + "/images/noise.png", "wb") as f:
+    f.write(png)
+case = {"name": "noise", "messages": [{"role": "user", "content": [{"type": "image"}]}],
+        "images": [{"file": "images/noise.png", "sha256": hashlib.sha256(png).hexdigest()}]}
+with open(folder + "/cases.json", "w") as f:
+    json.dump({"cases": [case]}, f)
+EOF
+rm -rf "$T/ref" "$T/cand"
+for version in 12.3 13.0; do
+    echo "{\"image_library\": \"pillow $version\"}" >"$T/$version.json"
+    runs 0 "patches by Pillow $version" "$(bin export)" --pack $tiny/pack --cases "$T/cases.json" \
+        --protocol "$T/$version.json" --out "$T/by-$version"
+done
+cp -R "$T/by-12.3" "$T/ref"
+cp -R "$T/by-13.0" "$T/cand"
+judge "Pillow 13.0 for 12.3"
+told "bicubic with antialiasing, passes as in Pillow 13.0, resampling explains it exactly, where the reference has bicubic with antialiasing" "the passes"
+rm -rf "$T/ref" "$T/cand"
+cp -R "$T/by-13.0" "$T/ref"
+cp -R "$T/by-12.3" "$T/cand"
+judge "Pillow 12.3 for 13.0"
+told "bicubic with antialiasing, passes as in Pillow 12.3, resampling explains it exactly, where the reference has bicubic with antialiasing, passes as in Pillow 13.0" "the passes the other way"
+
+# ---- ids and rendered prompts
+set_ids() { # set_ids FOLDER PYTHON: v is the list of ids
+    python3 - "$1" "$2" <<'EOF'
+import sys
+sys.path.insert(0, "tests/support")
+import plant
+folder, how = sys.argv[1:]
+path, tensors, meta = plant.holding(folder, "prompt_ids")
+v = plant.values(tensors["prompt_ids"])
+exec(how)
+tensors["prompt_ids"][1] = [len(v)]
+plant.set_values(tensors["prompt_ids"], v)
+plant.save(path, tensors, meta)
+EOF
+}
+set_text() { # set_text FILE FROM TO, once
+    python3 - "$@" <<'EOF'
+import sys
+path, old, new = (a.encode().decode("unicode_escape").encode("latin-1") for a in sys.argv[1:])
+with open(path, "rb") as f:
+    text = f.read()
+assert old in text
+with open(path, "wb") as f:
+    f.write(text.replace(old, new, 1))
+EOF
+}
+fresh json
+set_ids "$T/cand/json" 'v[5] = 199'
+judge "another id" --pack $tiny/pack
+told "  prompt_ids part at 5; ids from 0 on:" "another id"
+told '    reference: 1901 "<|im_start|>" 82 "s" 88 "y" 82 "s" 389 "tem" »198 "Ċ" 371 "You" 477 "Ġanswer" 324 "Ġwith" 757 "ĠJSON"' "another id"
+told '»199 "ċ" 371 "You"' "another id"
+told '    reference text: <|im_start|>system\nYou␣answer␣with␣JSON' "another id, its text"
+told '    candidate text: <|im_start|>system\u{b}You␣answer␣with␣JSON' "another id, its text"
+judge "without the pack"
+told '    reference: 1901 82 88 82 389 »198 371 477 324 757' "the ids alone"
+
+# B6: a piece with the space in it, and a space before it: the same text
+fresh json
+set_ids "$T/cand/json" 'i = v.index(477); v[i:i + 1] = [220, 593]'
+judge "B6, two pieces for one" --pack $tiny/pack
+told '»477 "Ġanswer"' "B6: the pieces on both sides"
+told '»220 "Ġ"' "B6: the pieces on both sides"
+
+fresh json
+set_ids "$T/cand/json" 'v[:] = v[:9]'
+judge "ids that end early" --pack $tiny/pack
+told '757 "ĠJSON"' "ids that end early: the reference goes on"
+told '477 "Ġanswer" 324 "Ġwith" »end' "ids that end early: the candidate ends"
+fresh json
+set_ids "$T/cand/json" 'v.insert(0, v[0])'
+judge "B4, an id too many in front" --pack $tiny/pack
+told "part at 1; ids from 0 on" "B4: where"
+
+while read -r old new name words; do
+    fresh json
+    set_text "$T/cand/json/prompt.txt" "$old" "$new"
+    set_ids "$T/cand/json" 'v[5] = 199'
+    judge "$name" --pack $tiny/pack --protocol $tiny/protocol.json
+    told "$words" "$name"
+done <<'EOF'
+system\n system\n\n B1_newline the rendered prompts part at byte 19, line 2, column 1; the reference's byte was written by chat_template.jinja, line
+system\n system\n\n B1_newline       candidate: <|im_start|>system\n»\nYou␣answer
+system\n system B1_none       reference: <|im_start|>system»\nYou␣answer␣with␣JSON␣only.<|im_end|>\n<|im_start
+Zoe\xcc\x88 Zoe\xcc\x81 character the rendered prompts part at byte 77, line 4, column 4; the reference's byte was written by chat_template.jinja, line
+Zoe\xcc\x88 Zoe\xcc\x81 character user\nZoe»\u{301}␣has␣21
+21\x20apples 21\xc2\xa0apples space »\u{a0}apples
+21\x20apples 21\x1b[31mapples escape »\u{1b}[31mapples
+EOF
+fresh json
+set_text "$T/cand/json/prompt.txt" 'system\n' 'system\n\n'
+runs 0 "another text of the same ids passes its gates" "$compare" --gates "$T/gates.json" \
+    --cases "$T/cases.json" "$T/ref" "$T/cand"
+told "the rendered prompts part at byte 19, line 2, column 1" "but is told"
+runs 0 "as JSON" "$compare" --gates "$T/gates.json" --cases "$T/cases.json" --json --pack $tiny/pack \
+    --protocol $tiny/protocol.json "$T/ref" "$T/cand"
+is "$(python3 -c '
+import json, sys
+p = json.load(sys.stdin)["cases"][0]["prompt"]
+print(p["offset"], p["line"], p["column"], p["reference"]["after"][:3], p["candidate"]["bytes"] - p["reference"]["bytes"],
+      p["written_by"]["of"], p["written_by"]["template"])' <"$T/out")" \
+    "19 2 1 You 1 reference chat_template.jinja" "the same in JSON"
+
+# ---- the reports name what was judged and show the same
+fresh json
+set_ids "$T/cand/json" 'v[5] = 199'
+set_text "$T/cand/json/prompt.txt" 'system\n' 'system<b>`\n'
+python3 - $tiny/receipt.json "$T/receipt.json" <<'EOF'
+import json, sys
+receipt = json.load(open(sys.argv[1]))
+receipt["upstream"] = {"repository": "o/model", "revision": "0123456789" * 4}
+with open(sys.argv[2], "w") as f:
+    json.dump(receipt, f)
+EOF
+judge "reports" --pack $tiny/pack --protocol $tiny/protocol.json --receipt "$T/receipt.json" \
+    --candidate-name "engine 2" --out "$T/report"
+about="pack o/model, revision 0123456789012345678901234567890123456789; candidate: engine 2"
+told "$about" "text"
+for format in md html; do
+    sed 's/\\//g' "$T/report/report.$format" >"$T/out"
+    told "$about" "$format"
+    told "prompt_ids part at 5; ids from 0 on:" "$format"
+    told "line 59, column" "$format: what wrote the byte"
+    told "␣answer␣with" "$format: white space is visible"
+done
+told "system»&lt;b&gt;" "html: text is no markup"
+is "$(ls "$T/report" | tr '\n' ' ')" "json.json junit.xml report.html report.md stage.json summary.json texts.json " "texts.json is kept"
+is "$(python3 - "$T/report" <<'EOF'
+import json, sys
+record = json.load(open(sys.argv[1] + "/stage.json"))
+print(*sorted(i["path"] for i in record["inputs"]))
+print(*sorted(o["path"] for o in record["outputs"]))
+EOF
+)" "CANDIDATE/json/inputs.safetensors CANDIDATE/json/prompt.txt CASES GATES PACK/chat_template.jinja PACK/config.json \
+PACK/preprocessor_config.json PACK/tokenizer.json PACK/tokenizer_config.json PROTOCOL RECEIPT \
+REFERENCE/json/inputs.safetensors REFERENCE/json/prompt.txt
+json.json junit.xml report.html report.md summary.json texts.json" "and the record names what was read"
+cp "$T/cases.json" "$T/c.json"
+sed 's/"json"/"texts"/' "$T/c.json" >"$T/cases.json"
+runs 3 "a case named as a file of the report" "$compare" --gates "$T/gates.json" --cases "$T/cases.json" \
+    --out "$T/report2" "$T/ref" "$T/cand"
+says "a case cannot be named 'texts'" "is refused by name"
+runs 2 "a pack and stages" "$compare" --stages --pack $tiny/pack "$T/ref" "$T/cand"
+runs 3 "a pack that is none" "$compare" --gates "$T/gates.json" --pack "$T/ref" "$T/ref" "$T/cand"
+runs 3 "a receipt that is none" "$compare" --gates "$T/gates.json" --receipt "$T/gates.json" "$T/ref" "$T/cand"
+
+# ---- E7: the reference's own bytes under another inode
+cp -R $tiny/reference "$T/copy"
+runs 0 "E7, a copy of the reference" "$compare" --gates $tiny/gates.json --files inputs,reference-f16 \
+    $tiny/reference "$T/copy"
+told "candidate files that are, byte for byte, the reference's own: a copy, or an implementation that writes the same file; that they agree measures nothing by itself: CANDIDATE/chart/reference-f16.safetensors (of REFERENCE/chart/reference-f16.safetensors), " "E7"
+runs 0 "its JSON" "$compare" --gates $tiny/gates.json --files inputs,reference-f16 --json $tiny/reference "$T/copy"
+is "$(python3 -c '
+import json, sys
+print(*[(c["name"], [s["candidate"] for s in c["same_bytes"]]) for c in json.load(sys.stdin)["cases"][:2]])' <"$T/out")" \
+    "('chart', ['CANDIDATE/chart/reference-f16.safetensors']) ('json', ['CANDIDATE/json/reference-f16.safetensors'])" "names the files"
+done_testing
