@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,17 +58,40 @@ static enum err_code code_of_errno(int number)
     }
 }
 
+static int set_errno(struct err *err, enum err_code code, int number,
+                     const char *format, va_list ap)
+    __attribute__((format(printf, 4, 0)));
+static int set_errno(struct err *err, enum err_code code, int number,
+                     const char *format, va_list ap)
+{
+    char what[384];
+
+    vsnprintf(what, sizeof(what), format, ap);
+    return err_set(err, code, "%s: %s", what, strerror(number));
+}
+
 int err_sys(struct err *err, const char *format, ...)
 {
     int number = errno;
-    char what[384];
     va_list ap;
 
     va_start(ap, format);
-    vsnprintf(what, sizeof(what), format, ap);
+    int ret = set_errno(err, code_of_errno(number), number, format, ap);
     va_end(ap);
-    return err_set(err, code_of_errno(number), "%s: %s", what,
-                   strerror(number));
+    return ret;
+}
+
+int err_write(struct err *err, const char *format, ...)
+{
+    int number = errno;
+    bool is_gone = number == ENOENT || number == EACCES;
+    va_list ap;
+
+    va_start(ap, format);
+    int ret = set_errno(err, is_gone ? ERR_SYSTEM : code_of_errno(number),
+                        number, format, ap);
+    va_end(ap);
+    return ret;
 }
 
 int err_in(struct err *err, const char *format, ...)

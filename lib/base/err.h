@@ -39,6 +39,11 @@ int err_set(struct err *err, enum err_code code, const char *format, ...)
 int err_sys(struct err *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The same for a path that is written: one that is gone or may not be written
+ * to is ERR_SYSTEM, no input. */
+int err_write(struct err *err, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Puts "place: " before the text; returns -1.  Keeps the code. */
 int err_in(struct err *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

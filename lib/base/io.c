@@ -144,17 +144,17 @@ int io_write_file(const char *path, const void *data, size_t len,
     fd =
         open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0) {
-        err_sys(err, "%s", part);
+        err_write(err, "%s", part);
         goto out;
     }
     if (io_write(fd, path, data, len, err))
         goto out;
     if (fsync(fd)) {
-        err_sys(err, "%s: fsync", path);
+        err_write(err, "%s: fsync", path);
         goto out;
     }
     if (renameat2(AT_FDCWD, part, AT_FDCWD, path, RENAME_NOREPLACE)) {
-        err_sys(err, "%s", path);
+        err_write(err, "%s", path);
         goto out;
     }
     ret = 0;
@@ -180,7 +180,7 @@ int io_make_dirs(const char *path, struct err *err)
             continue;
         *at = '\0';
         if (mkdir(copy, 0755) && errno != EEXIST)
-            ret = err_sys(err, "%s", copy);
+            ret = err_write(err, "%s", copy);
         *at = c;
         if (c == '\0')
             break;
@@ -291,7 +291,7 @@ int io_copy_file(const char *from, const char *to, struct err *err)
         return -1;
     out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (out < 0) {
-        err_sys(err, "%s", to);
+        err_write(err, "%s", to);
         goto out;
     }
     block = xmalloc(STEP);
@@ -303,7 +303,7 @@ int io_copy_file(const char *from, const char *to, struct err *err)
             goto out;
     }
     if (fsync(out)) {
-        err_sys(err, "%s: fsync", to);
+        err_write(err, "%s: fsync", to);
         goto out;
     }
     ret = 0;

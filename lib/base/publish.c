@@ -32,12 +32,12 @@ static int lock_folder(struct publish *p, struct err *err)
 
     p->lock = open(p->part, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (p->lock < 0)
-        return errno == ENOENT ? 1 : err_sys(err, "%s", p->part);
+        return errno == ENOENT ? 1 : err_write(err, "%s", p->part);
     if (flock(p->lock, LOCK_EX | LOCK_NB))
         return errno == EWOULDBLOCK
                    ? err_set(err, ERR_EXISTS,
                              "%s: another process is writing it", p->final)
-                   : err_sys(err, "%s: lock", p->part);
+                   : err_write(err, "%s: lock", p->part);
     if (fstat(p->lock, &held) || lstat(p->part, &there) ||
         held.st_ino != there.st_ino || held.st_dev != there.st_dev) {
         close(p->lock);
@@ -85,7 +85,7 @@ int publish_begin(struct publish *p, const char *path, struct err *err)
     while (state == 1) {
         p->took_over = mkdir(p->part, 0755) != 0;
         if (p->took_over && errno != EEXIST) {
-            err_sys(err, "%s", p->part);
+            err_write(err, "%s", p->part);
             goto fail;
         }
         state = lock_folder(p, err);
@@ -122,7 +122,7 @@ static int sync_dir_of(const char *path, struct err *err)
     int ret = 0;
 
     if (fd < 0 || fsync(fd))
-        ret = err_sys(err, "%s: fsync", dir);
+        ret = err_write(err, "%s: fsync", dir);
     if (fd >= 0)
         close(fd);
     free(dir);
@@ -132,12 +132,12 @@ static int sync_dir_of(const char *path, struct err *err)
 int publish_commit(struct publish *p, struct err *err)
 {
     if (nftw(p->part, sync_one, 32, FTW_DEPTH | FTW_PHYS)) {
-        err_sys(err, "%s: fsync", p->final);
+        err_write(err, "%s: fsync", p->final);
         publish_abort(p);
         return -1;
     }
     if (renameat2(AT_FDCWD, p->part, AT_FDCWD, p->final, RENAME_NOREPLACE)) {
-        err_sys(err, "%s", p->final);
+        err_write(err, "%s", p->final);
         publish_abort(p);
         return -1;
     }
@@ -163,7 +163,7 @@ int publish_adopt(const char *from, const char *to, struct err *err)
     if (io_make_dirs(dir, err))
         goto out;
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE)) {
-        err_sys(err, "%s", to);
+        err_write(err, "%s", to);
         goto out;
     }
     ret = sync_dir_of(to, err) || sync_dir_of(from, err) ? -1 : 0;

@@ -38,7 +38,7 @@ static int open_parent(const struct unpack *u, const char *path,
         at = below;
         path += n + 1;
     }
-    return err_sys(err, "%s", path);
+    return err_write(err, "%s", path);
 }
 
 static int unpack_begin(void *context, const char *path, bool is_dir,
@@ -60,7 +60,7 @@ static int unpack_begin(void *context, const char *path, bool is_dir,
             openat(parent, path_base(path),
                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (ret || (!is_dir && u->file < 0))
-        ret = err_sys(err, "%s", path);
+        ret = err_write(err, "%s", path);
     close(parent);
     u->path = path;
     return ret;
@@ -93,7 +93,7 @@ int bundle_spill(const char *path, const char *dir, struct bundle *out,
     *out = (struct bundle){.bag = BAG_INIT};
     u.root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (u.root < 0)
-        return err_sys(err, "%s", dir);
+        return err_write(err, "%s", dir);
     ret = bundle_read(path, 0, &v, out, err);
     if (u.file >= 0)
         close(u.file);

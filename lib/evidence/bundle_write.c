@@ -116,7 +116,7 @@ static int write_bundle(const struct plan *p, const char *run, const char *top,
     fd =
         open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0) {
-        err_sys(err, "%s", part);
+        err_write(err, "%s", part);
         goto out;
     }
     w = tar_writer_new(fd, out, size, err);
@@ -126,7 +126,7 @@ static int write_bundle(const struct plan *p, const char *run, const char *top,
     if (fsync(fd))
         err_sys(err, "%s: fsync", out);
     else if (renameat2(AT_FDCWD, part, AT_FDCWD, out, RENAME_NOREPLACE))
-        err_sys(err, "%s", out);
+        err_write(err, "%s", out);
     else
         ret = 0;
 out:

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { MAX_FILES = 1000000, MAX_DEPTH = 64 };
 
@@ -106,6 +107,14 @@ static int put(const char *dir, const char *name, const struct buf *text,
     return ret;
 }
 
+static void take_away(const char *dir, const char *name)
+{
+    char *path = path_join(dir, name);
+
+    unlink(path);
+    free(path);
+}
+
 static int write_tags(const char *dir, const struct bag_files *files,
                       const char *date, struct err *err)
 {
@@ -133,11 +142,15 @@ static int write_tags(const char *dir, const struct bag_files *files,
         manifest_line(&text[BAG_TAG_MANIFEST], sha256,
                       bag_tag_names[by_name[i]]);
     }
-    for (int i = 0; i < BAG_TAGS; i++) {
-        if (ret == 0)
-            ret = put(dir, bag_tag_names[i], &text[i], err);
-        buf_release(&text[i]);
+    int written = 0;
+    while (written < BAG_TAGS && ret == 0) {
+        ret = put(dir, bag_tag_names[written], &text[written], err);
+        written += ret == 0;
     }
+    while (ret && written > 0) /* half a seal is none */
+        take_away(dir, bag_tag_names[--written]);
+    for (int i = 0; i < BAG_TAGS; i++)
+        buf_release(&text[i]);
     return ret;
 }
 

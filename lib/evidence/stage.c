@@ -279,6 +279,8 @@ int stage_output(struct stage *s, const char *dir, const char *name,
 
     if (ret == 0)
         entries_add(&s->outputs, NULL, xstrdup(name), sha256, size);
+    else if (err->code == ERR_INPUT) /* it was there: we wrote it */
+        err->code = ERR_SYSTEM;
     free(path);
     return ret;
 }

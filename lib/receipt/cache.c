@@ -143,7 +143,7 @@ int receipt_cache_save(struct receipt_cache *c, struct err *err)
     root = json_pack("{s:s, s:O}", "format", "assay-cache-1", "files", files);
     ret = json_write_file(root, part, err);
     if (ret == 0 && rename(part, c->path))
-        ret = err_sys(err, "%s", c->path);
+        ret = err_write(err, "%s", c->path);
     if (ret)
         unlink(part);
     json_decref(files);

@@ -49,7 +49,7 @@ struct safetensors_writer *safetensors_create(const char *path, struct err *err)
     struct safetensors_writer *w;
 
     if (fd < 0) {
-        err_sys(err, "%s", path);
+        err_write(err, "%s", path);
         return NULL;
     }
     w = xcalloc(1, sizeof(*w));

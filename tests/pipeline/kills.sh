@@ -92,7 +92,7 @@ while [ $i -lt "$kills" ]; do
     settle
     judge
     i=$((i + 1))
-    if [ "$status" != 0 ] && [ "$(random 2)" = 0 ]; then
+    if [ "$status" != 0 ] && [ ! -d "$runs/ended" ] && [ "$(random 2)" = 0 ]; then
         continue # the next one is ended as well
     fi
     if [ ! -d "$runs/ended" ]; then # else it was over, or its last stage outlived it

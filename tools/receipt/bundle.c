@@ -6,6 +6,15 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+/* An identity that nobody could read is no success: what was made is removed.
+ */
+static int tell(const char *sha256, struct err *err)
+{
+    printf("%s\n", sha256);
+    return cli_flush(err);
+}
 
 int verb_bundle(int argc, char **argv)
 {
@@ -29,8 +38,9 @@ int verb_bundle(int argc, char **argv)
     if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
         if (!out)
             err_set(&err, ERR_USAGE, "--out is needed");
-        else if (bundle_write(rest.items[0], out, sha256, &err) == 0)
-            printf("%s\n", sha256);
+        else if (bundle_write(rest.items[0], out, sha256, &err) == 0 &&
+                 tell(sha256, &err))
+            unlink(out);
     }
     free(rest.items);
     return cli_finish(&command, &err);
@@ -53,15 +63,16 @@ int verb_extract(int argc, char **argv)
         1};
     struct cli_list rest = {NULL, 0};
     struct bundle b = {0};
-    struct err err = ERR_INIT;
+    struct err err = ERR_INIT, ignored = ERR_INIT;
 
     if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
         if (!out)
             err_set(&err, ERR_USAGE, "--out is needed");
         else if (io_exists(out))
             err_set(&err, ERR_EXISTS, "%s: is there already", out);
-        else if (bundle_extract(rest.items[0], out, &b, &err) == 0)
-            printf("%s\n", b.sha256);
+        else if (bundle_extract(rest.items[0], out, &b, &err) == 0 &&
+                 tell(b.sha256, &err))
+            io_remove_tree(out, &ignored);
     }
     bundle_release(&b);
     free(rest.items);

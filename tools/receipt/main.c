@@ -1,5 +1,6 @@
 /* assay-receipt: who the bytes are, and what a run proves. */
 #include "base/err.h"
+#include "cli/cli.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -50,15 +51,17 @@ void print_json(const json_t *root)
 
 int main(int argc, char **argv)
 {
+    static const struct cli_command command = {.program = "assay-receipt"};
     const char *verb = argc > 1 ? argv[1] : "";
+    struct err err = ERR_INIT;
 
     if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0) {
         usage(stdout);
-        return fflush(stdout) ? ERR_SYSTEM : ERR_NONE;
+        return cli_finish(&command, &err);
     }
     if (strcmp(verb, "--version") == 0) {
         printf("assay-receipt %s\n", ASSAY_VERSION);
-        return fflush(stdout) ? ERR_SYSTEM : ERR_NONE;
+        return cli_finish(&command, &err);
     }
     for (size_t i = 0; i < VERBS; i++)
         if (strcmp(verb, verbs[i].name) == 0)
