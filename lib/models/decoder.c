@@ -128,7 +128,8 @@ static int open_pack(struct decoder *d, const char *pack, struct err *err)
 
     d->config = config_open(path, err);
     free(path);
-    if (!d->config || d->hooks->read(d, err))
+    if (!d->config || decoder_check_quantization(config_root(d->config), err) ||
+        d->hooks->read(d, err))
         return -1;
     d->width = d->width ? d->width : d->hidden;
     d->experts.in = d->experts.in ? d->experts.in : d->hidden;

@@ -135,6 +135,10 @@ int decoder_check_groups(const struct decoder *d, const struct section *s,
                          const char *groups_key, const char *chosen_key,
                          struct err *err);
 
+/* Refuses quantization_config, of the file or its text_config, when it names a
+ * method or a form that is not decoded here. */
+int decoder_check_quantization(const struct section *root, struct err *err);
+
 struct decoder_pass {
     struct decoder *decoder;
     const struct forward_options *options;

@@ -1,6 +1,8 @@
 /* What decoder families read of config.json alike. */
 #include "models/decoder.h"
 
+#include <string.h>
+
 int decoder_check_groups(const struct decoder *d, const struct section *s,
                          const char *groups_key, const char *chosen_key,
                          struct err *err)
@@ -41,4 +43,51 @@ int decoder_read_routing(struct decoder *d, const struct section *s,
         return -1;
     d->shared_width = shared * e->width;
     return decoder_check_groups(d, s, "n_group", "num_experts_per_tok", err);
+}
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcmp(word, *words) == 0)
+            return true;
+    return false;
+}
+
+/* Of one section: the method, and the form of its codes. */
+static int check_quantization(const struct section *s, struct err *err)
+{
+    static const char key[] = "quantization_config";
+    static const char *const packed[] = {"pack-quantized",
+                                         "mxfp4-pack-quantized", NULL};
+    static const char *const fp8[] = {"e4m3", "float8_e4m3fn", NULL};
+    const json_t *q = config_has(s, key) ? config_value(s, key) : NULL;
+    const char *method = json_string_value(json_object_get(q, "quant_method"));
+    bool is_packed = method && strcmp(method, "compressed-tensors") == 0;
+    const char *form =
+        json_string_value(json_object_get(q, is_packed ? "format" : "fmt"));
+
+    if (!q || !method)
+        return 0;
+    if (!is_packed && strcmp(method, "fp8") != 0)
+        return config_refuse(s, key, err,
+                             "names the method '%.40s', only fp8 and "
+                             "compressed-tensors are supported",
+                             method);
+    if (form && !is_one_of(form, is_packed ? packed : fp8))
+        return config_refuse(
+            s, key, err, "names the form '%.40s', only %s are supported", form,
+            is_packed ? "pack-quantized and mxfp4-pack-quantized"
+                      : "e4m3 and float8_e4m3fn");
+    return 0;
+}
+
+int decoder_check_quantization(const struct section *root, struct err *err)
+{
+    const struct section *text = NULL;
+
+    if ((config_has(root, "text_config") &&
+         config_section(root, "text_config", &text, err)) ||
+        check_quantization(root, err))
+        return -1;
+    return text ? check_quantization(text, err) : 0;
 }

@@ -71,6 +71,7 @@ static int read_text(struct kimi *m, const struct section *s, struct err *err)
                                          "ep_size",
                                          "head_dim",
                                          "moe_layer_freq",
+                                         "num_mtp_layers",
                                          "num_nextn_predict_layers",
                                          "output_router_logits",
                                          "pretraining_tp",
