@@ -71,8 +71,8 @@ static int natural(const char *a, const char *b)
 /* Of a stage inside a layer, the place of its last word; "out" closes it. */
 static int place_of(const char *word)
 {
-    static const char *const words[] = {".mixer",  ".router", ".experts",
-                                        ".margin", ".mlp",    ".out"};
+    static const char *const words[] = {
+        ".attn", ".mixer", ".router", ".experts", ".margin", ".mlp", ".out"};
     int count = (int)(sizeof(words) / sizeof(words[0]));
 
     for (int i = 0; i < count; i++)
