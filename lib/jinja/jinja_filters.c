@@ -1294,6 +1294,8 @@ static struct jval call_dict(struct rt *rt, struct jargs *args, bool is_ns)
     if (args->n > 1)
         rt_fail(rt, ERR_INPUT, "dict expected at most 1 argument, got %zu",
                 args->n);
+    if (args->n && args->v[0].type == JV_UNDEF)
+        jval_undef_fail(rt, args->v[0]); /* it is asked for its keys */
     if (args->n && args->v[0].type == JV_DICT) {
         out.dict = jdict_copy(rt, args->v[0].dict);
     } else if (args->n) {

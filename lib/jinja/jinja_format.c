@@ -56,9 +56,8 @@ static struct jval grouped(struct rt *rt, const struct spec *s,
     struct jsb b = {.rt = rt};
     size_t whole = 0, pad = 0;
 
-    while (whole < n && digits[whole] != '.' && digits[whole] != 'e' &&
-           digits[whole] != 'E' && digits[whole] != '%')
-        whole++;
+    while (whole < n && !(each == 3 && strchr(".eE%", digits[whole])))
+        whole++; /* of a float; among 16 digits an e is one of them */
     if (!s->group) {
         jsb_add(&b, digits, n);
         return jsb_val(&b);
@@ -109,6 +108,22 @@ static void format_int(struct rt *rt, struct jsb *out, struct spec *s,
     lay_out(out, s, sign, digits.s->data, digits.s->len, '>');
 }
 
+/* What '#' asks for: a point, before the exponent if there is one. */
+static struct jsb with_point(struct rt *rt, const struct jsb *b)
+{
+    struct jsb more = {.rt = rt};
+    size_t at = 0;
+
+    if (memchr(b->data, '.', b->len))
+        return *b;
+    while (at < b->len && b->data[at] != 'e' && b->data[at] != 'E')
+        at++;
+    jsb_add(&more, b->data, at);
+    jsb_addch(&more, '.');
+    jsb_add(&more, b->data + at, b->len - at);
+    return more;
+}
+
 /* The body of a finite float's magnitude. */
 static struct jval float_body(struct rt *rt, const struct spec *s, double f)
 {
@@ -120,6 +135,8 @@ static struct jval float_body(struct rt *rt, const struct spec *s, double f)
     if (s->type == 0 && s->precision < 0) {
         jfloat_repr(f, small);
         jsb_addstr(&b, small);
+        if (s->alternate)
+            b = with_point(rt, &b);
         return jsb_val(&b);
     }
     char type = s->type == 0 || s->type == 'n' ? 'g'
@@ -177,7 +194,7 @@ static struct jval float_body(struct rt *rt, const struct spec *s, double f)
         if (power == places - 1) { /* g would print all digits as an int */
             bool has_point = memchr(other, '.', (size_t)(end - other)) != NULL;
 
-            while (has_point && end[-1] == '0')
+            while (!s->alternate && has_point && end[-1] == '0')
                 end--;
             end -= has_point && end[-1] == '.';
             b.len = 0;
@@ -187,18 +204,8 @@ static struct jval float_body(struct rt *rt, const struct spec *s, double f)
             jsb_addstr(&b, ".0");
         }
     }
-    if (s->alternate && !memchr(b.data, '.', b.len) && type != 'g' &&
-        type != 'G') {
-        char *e = memchr(b.data, 'e', b.len);
-        struct jsb more = {.rt = rt};
-
-        e = e ? e : memchr(b.data, 'E', b.len);
-        size_t at = e ? (size_t)(e - b.data) : b.len;
-        jsb_add(&more, b.data, at);
-        jsb_addch(&more, '.');
-        jsb_add(&more, b.data + at, b.len - at);
-        b = more;
-    }
+    if (s->alternate && (s->type == 0 || (type != 'g' && type != 'G')))
+        b = with_point(rt, &b);
     if (s->type == '%')
         jsb_addch(&b, '%');
     return jsb_val(&b);

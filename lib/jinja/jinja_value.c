@@ -154,6 +154,7 @@ static uint64_t hash(struct rt *rt, struct jval v)
             h = (h ^ (unsigned char)v.s->data[i]) * 0x100000001b3U;
         return mix(h, v.s->len);
     case JV_TUPLE:
+        rt_step(rt, 1 + v.list->n); /* shared parts are walked each time */
         rt_enter(rt);
         for (size_t i = 0; i < v.list->n; i++)
             h = mix(h, hash(rt, v.list->v[i]));

@@ -41,21 +41,25 @@ static size_t space_behind(const char *text, size_t len, size_t end)
 /* The longest token that begins at text[at], or NULL. */
 static const struct added_token *longest(const struct added *a,
                                          const struct trie *t, const char *text,
-                                         size_t len, size_t at, size_t *end)
+                                         size_t len, size_t at, size_t *end,
+                                         uint64_t *work)
 {
     uint32_t node = 0, value, found = TRIE_NONE;
+    size_t from = at;
 
     while (at < len && trie_step(t, &node, text[at++], &value))
         if (value != TRIE_NONE) {
             found = value;
             *end = at;
         }
+    *work += at - from;
     return found == TRIE_NONE ? NULL : &a->items[found];
 }
 
 int added_cut(const struct added *a, const struct trie *t, const char *text,
               size_t len, added_each *each, void *arg, struct err *err)
 {
+    uint64_t work = 0, most = WORK_FREE + WORK_A_BYTE * (uint64_t)len;
     size_t done = 0;
 
     for (size_t at = 0; at < len;) {
@@ -65,7 +69,12 @@ int added_cut(const struct added *a, const struct trie *t, const char *text,
         while (at < len && !trie_may_start(t, text[at]))
             at++;
         if (at < len)
-            token = longest(a, t, text, len, at, &match_end);
+            token = longest(a, t, text, len, at, &match_end, &work);
+        if (work > most)
+            return err_set(err, ERR_INPUT,
+                           "finding added tokens in %zu bytes takes more than "
+                           "%llu steps",
+                           len, (unsigned long long)most);
         if (!token) {
             at++;
             continue;

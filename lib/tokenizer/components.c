@@ -220,6 +220,9 @@ static int read_sequence(const struct section *value, const char *key,
 
         if (config_get_item(value, key, i, &item, err) || read(item, out, err))
             return err_in(err, "%s[%zu]", key, i);
+        if (out->count > MAX_STEPS)
+            return err_set(err, ERR_UNSUPPORTED, "more than %d steps",
+                           MAX_STEPS);
     }
     return 0;
 }

@@ -620,6 +620,7 @@ int added_index(struct tokenizer *t, struct err *err)
         size_t at = i % t->added.count;
         const struct added_token *token = &t->added.items[at];
         struct piece p = {token->content, token->len, NULL, 0};
+        struct growth growth = growth_of(token->len);
 
         if (token->special != (i < t->added.count))
             continue;
@@ -627,7 +628,8 @@ int added_index(struct tokenizer *t, struct err *err)
             trie_put(t->added.raw, p.text, p.len, (uint32_t)at);
             continue;
         }
-        ret = normalize(&t->chain.normalizer, &p, made, match, &p, err);
+        ret =
+            normalize(&t->chain.normalizer, &p, made, match, &growth, &p, err);
         if (ret == 0 && p.len == 0)
             ret = err_set(err, ERR_UNSUPPORTED,
                           "added token '%s' is empty when normalized",

@@ -264,15 +264,16 @@ static size_t settled_end(const struct piece *p, size_t from)
     return p->len;
 }
 
+/* Stops where it has grown past `most`. */
 static void unicode_form(enum step_kind form, const struct piece *p,
-                         struct made *out)
+                         size_t most, struct made *out)
 {
     bool is_compatible = form == STEP_NFKC || form == STEP_NFKD;
     bool is_composed = form == STEP_NFC || form == STEP_NFKC;
     struct stretch s = {0};
     size_t n;
 
-    for (size_t i = 0; i < p->len;) {
+    for (size_t i = 0; i < p->len && out->text.len <= most;) {
         if (form == STEP_NFC) {
             size_t end = settled_end(p, i);
 
@@ -343,6 +344,7 @@ struct replacing {
     const struct piece *p;
     struct made *out;
     size_t begin; /* where the piece began before any step */
+    size_t most;  /* that it may grow to */
 };
 
 /* Where upstream says that text put in place of [..., end) came from: the
@@ -364,12 +366,31 @@ static int replace_each(void *arg, size_t start, size_t end, bool is_match,
 {
     struct replacing *r = arg;
 
-    (void)err;
+    if (r->out->text.len > r->most || (is_match && r->step->len > r->most))
+        return grown_too_long(r->most, err);
     if (is_match)
         made_add(r->out, r->step->text, r->step->len, replaced_from(r, end));
     else
         made_copy(r->out, r->p, start, end);
     return 0;
+}
+
+int grown_too_long(uint64_t most, struct err *err)
+{
+    return err_set(err, ERR_INPUT,
+                   "text grows past %llu bytes on its way to the model",
+                   (unsigned long long)most);
+}
+
+struct growth growth_of(size_t text_len)
+{
+    return (struct growth){0, MADE_FREE + (uint64_t)MADE_A_BYTE * text_len};
+}
+
+int growth_add(struct growth *g, size_t len, struct err *err)
+{
+    g->bytes += len;
+    return g->bytes > g->most ? grown_too_long(g->most, err) : 0;
 }
 
 int piece_check_start(const struct piece *p, struct err *err)
@@ -383,15 +404,17 @@ int piece_check_start(const struct piece *p, struct err *err)
 
 int normalize(const struct steps *steps, const struct piece *p,
               struct made made[2], struct pattern_scratch *match,
-              struct piece *out, struct err *err)
+              struct growth *growth, struct piece *out, struct err *err)
 {
     struct piece now = *p;
+    size_t most = GROWN_FREE + GROWN_A_BYTE * p->len;
     int side = 0; /* of the made text that `now` does not lie in */
 
     for (size_t i = 0; i < steps->count; i++) {
         const struct step *step = &steps->items[i];
         struct made *next = &made[side];
-        struct replacing r = {step, &now, next, piece_span(p, 0, 1).start};
+        struct replacing r = {step, &now, next, piece_span(p, 0, 1).start,
+                              most};
 
         if (now.len == 0)
             break;
@@ -411,7 +434,7 @@ int normalize(const struct steps *steps, const struct piece *p,
         case STEP_NFD:
         case STEP_NFKC:
         case STEP_NFKD:
-            unicode_form(step->kind, &now, next);
+            unicode_form(step->kind, &now, most, next);
             break;
         case STEP_LOWERCASE:
             lowercase(&now, next);
@@ -422,6 +445,8 @@ int normalize(const struct steps *steps, const struct piece *p,
         case STEP_PREPEND: {
             size_t n;
 
+            if (step->len > most)
+                return grown_too_long(most, err);
             utf8_get(now.text, &n);
             made_add(next, step->text, step->len, piece_span(&now, 0, n));
             made_copy(next, &now, 0, now.len);
@@ -434,6 +459,10 @@ int normalize(const struct steps *steps, const struct piece *p,
             break;
         }
         now = made_piece(next);
+        if (now.len > most)
+            return grown_too_long(most, err);
+        if (growth_add(growth, now.len, err))
+            return -1;
     }
     *out = now;
     return 0;

@@ -13,6 +13,7 @@ struct run {
     struct scratch *scratch;
     piece_each *each;
     void *arg;
+    size_t most; /* that a piece may grow to */
 };
 
 static int run_step(const struct run *run, size_t at, const struct piece *p,
@@ -225,6 +226,10 @@ static int run_step(const struct run *run, size_t at, const struct piece *p,
 {
     if (at == run->chain->pre_tokenizer.count)
         return run->each(run->arg, p, err);
+    if (p->len > run->most) /* each step makes it four times as long at most */
+        return grown_too_long(run->most, err);
+    if (growth_add(&run->scratch->growth, p->len, err))
+        return -1;
     const struct step *step = &run->chain->pre_tokenizer.items[at];
     switch (step->kind) {
     case STEP_BYTE_LEVEL:
@@ -240,7 +245,8 @@ int pre_tokenize(const struct chain *chain, const struct piece *p,
                  struct scratch *scratch, piece_each *each, void *arg,
                  struct err *err)
 {
-    const struct run run = {chain, scratch, each, arg};
+    const struct run run = {chain, scratch, each, arg,
+                            GROWN_FREE + GROWN_A_BYTE / 4 * p->len};
 
     return p->len ? run_step(&run, 0, p, err) : 0;
 }

@@ -212,7 +212,7 @@ static int each_raw(void *arg, const struct added_token *token, size_t start,
         return 0;
     }
     if (normalize(&w.t->chain.normalizer, &part, w.scratch->normal,
-                  w.scratch->match, &w.now, err))
+                  w.scratch->match, &w.scratch->growth, &w.now, err))
         return -1;
     return added_cut(&w.t->added, w.t->added.normalized, w.now.text, w.now.len,
                      each_normalized, &w, err);
@@ -260,6 +260,8 @@ static int encode_one(const struct tokenizer *t, const char *text, size_t len,
                       bool add_special, struct token_ids *out, struct err *err)
 {
     struct work w = {t, take_scratch(t), {text, len, NULL, 0}, out};
+
+    w.scratch->growth = growth_of(len);
     int ret;
 
     out->count = 0;

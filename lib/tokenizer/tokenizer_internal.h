@@ -22,6 +22,20 @@ struct piece {
     size_t base;
 };
 
+/*
+ * Files are hostile: what a text may grow to and how many steps of a table it
+ * may take are bounded by its length, far above what any real file asks for.
+ */
+enum {
+    MAX_STEPS = 64,       /* of one chain */
+    GROWN_FREE = 4 << 20, /* bytes, and so many a byte of the text: */
+    GROWN_A_BYTE = 32,
+    WORK_FREE = 64 << 20, /* steps into a trie, and so many a byte: */
+    WORK_A_BYTE = 256,
+    MADE_FREE = 16 << 20, /* bytes that all steps make, and: */
+    MADE_A_BYTE = 128,
+};
+
 /* A text being made. */
 struct made {
     struct buf text;
@@ -141,9 +155,19 @@ static inline int byte_level_byte(uint32_t c)
  * Runs the steps over p; *out is p itself or a text in one of the two made
  * texts, valid until these change.
  */
+struct growth;
 int normalize(const struct steps *steps, const struct piece *p,
               struct made made[2], struct pattern_scratch *match,
-              struct piece *out, struct err *err);
+              struct growth *growth, struct piece *out, struct err *err);
+
+int grown_too_long(uint64_t most, struct err *err); /* ERR_INPUT */
+
+/* What all steps have made of one text; growth_add() is ERR_INPUT past most. */
+struct growth {
+    uint64_t bytes, most;
+};
+struct growth growth_of(size_t text_len);
+int growth_add(struct growth *g, size_t len, struct err *err);
 
 /* Upstream doubles what a Replace put before the first character as soon as
  * another step changes the piece: ERR_UNSUPPORTED there. */
@@ -352,6 +376,7 @@ struct scratch {
     struct made normal[2];
     struct made *stage; /* one a pre-tokenizer step */
     size_t stage_count;
+    struct growth growth;
     struct model_work work;
 };
 

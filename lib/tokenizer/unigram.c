@@ -56,6 +56,7 @@ static void reach(struct best_path *to, double score, size_t start, uint32_t id)
 static int find_paths(const struct model *m, struct best_path *paths,
                       const char *text, size_t len, struct err *err)
 {
+    uint64_t work = 0, most = WORK_FREE + WORK_A_BYTE * (uint64_t)len;
     size_t n;
 
     for (size_t i = 0; i < len; i += n) {
@@ -64,7 +65,12 @@ static int find_paths(const struct model *m, struct best_path *paths,
         bool has_single = false;
 
         utf8_get(text + i, &n);
+        if (work > most)
+            return err_set(err, ERR_INPUT,
+                           "a piece of %zu bytes takes more than %llu steps",
+                           len, (unsigned long long)most);
         for (size_t end = i; end < len;) {
+            work++;
             if (!trie_step(m->prefixes, &node, text[end++], &id))
                 break;
             if (id == TRIE_NONE)

@@ -76,6 +76,10 @@ static void refusals(void)
         is_refused(cases[i].source, cases[i].code, cases[i].why);
 }
 
+#define TWINS                                                         \
+    "{% set n = namespace(l=(1,), k=(1,)) %}{% for i in range(60) %}" \
+    "{% set n.l = (n.l, n.l) %}{% set n.k = (n.k, n.k) %}{% endfor %}"
+
 /* Refused within the budgets, whatever the template tries. */
 static void budgets(void)
 {
@@ -125,6 +129,36 @@ static void budgets(void)
          "n.l|map('string') %}{% endfor %}{{ n.l|list }}",
          "nested too deeply"},
         {"{{ '{:{:{:{}}}}'.format(1, 2, 3, 4) }}", "recursion"},
+        {"{{ range(10 ** 9) }}", "range of more than"},
+        {"{{ 'x' * 10 ** 9 }}", "a string of more than"},
+        {"{{ '%1000000000d' % 1 }}", "too large"},
+        {"{{ '%.1000000000f' % 1 }}", "too large"},
+        {"{{ '{:.1000000000f}'.format(1.0) }}", "too large"},
+        {"{{ 'x'.zfill(10 ** 9) }}", "a string of more than"},
+        {"{% set n = namespace(s='x') %}{% for i in range(99) %}{% set n.s = "
+         "n.s + n.s %}{% endfor %}",
+         "memory"},
+        {"{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}"
+         "{% endmacro %}{{ f(60) }}",
+         "steps"},
+        {"{% include 'a' %}", "include"},
+        {"{% set x %}{% for i in range(100000) %}{{ 'x' * 9999 }}{% endfor %}"
+         "{% endset %}",
+         "m"},
+        /* a list of two that are one, 60 times: little memory, long walks */
+        {TWINS "{{ n.l }}", "steps"},
+        {TWINS "{{ n.l|tojson }}", "steps"},
+        {TWINS "{{ n.l == n.k }}", "steps"},
+        {TWINS "{{ n.l < n.k }}", "steps"},
+        {TWINS "{{ {n.l: 1} }}", "steps"},
+        {TWINS "{{ [n.l, n.k]|unique|list|length }}", "steps"},
+        {"{{ ([[1] * 1000] * 100000)|sum(start=[]) }}", "memory"},
+        {"{% for i in range(100000) %}{% set x = ('ab' * 9999)|title %}"
+         "{% endfor %}",
+         "m"},
+        {"{{ 'ab'.join(['x' * 99999] * 99999) }}", "m"},
+        {"{{ ('a' * 99999).replace('a', 'b' * 99999) }}", "memory"},
+        {"{{ strftime_now('%Y' * 9999999) }}", "m"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -304,6 +304,104 @@ static void test_questions(void)
     tokenizer_free(t);
 }
 
+static struct buf times(const char *text, size_t n)
+{
+    struct buf b = BUF_INIT;
+
+    for (size_t i = 0; i < n; i++)
+        buf_addstr(&b, text);
+    return b;
+}
+
+/* What a hostile file would make of n times `letters`. */
+static void is_bounded(const char *parts, const char *letters, size_t n,
+                       enum err_code code, const char *says, const char *name)
+{
+    struct buf file = BUF_INIT, text = times(letters, n);
+    struct err err = ERR_INIT;
+    struct token_ids ids;
+
+    buf_addf(&file, "{\"version\": \"1.0\", %s}", parts);
+    struct tokenizer *t = open_text(file.data, file.len, &err);
+    token_ids_init(&ids);
+    if (t)
+        tokenizer_encode(t, text.data, text.len, false, &ids, &err);
+    if (!ok(err.code == code && strstr(err.text, says), "%s", name))
+        diag("%d: %s", err.code, err.text);
+    token_ids_release(&ids);
+    tokenizer_free(t);
+    buf_release(&file);
+    buf_release(&text);
+}
+
+#define GROW                                                     \
+    "{\"type\": \"Replace\", \"pattern\": {\"String\": \"a\"}, " \
+    "\"content\": \"aa\"}"
+#define WIDE                                                 \
+    "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, " \
+    "\"trim_offsets\": true, \"use_regex\": false}"
+
+static void test_budgets(void)
+{
+    struct buf grow = times(GROW ", ", 40),
+               nfc = times("{\"type\": \"NFC\"}, ", 64),
+               wide = times(WIDE ", ", 11), deep = times("a", 2000),
+               text = BUF_INIT;
+
+    buf_addf(&text,
+             "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": "
+             "[%s{\"type\": \"NFC\"}]}, " MODEL,
+             grow.data);
+    is_bounded(text.data, "a", 100, ERR_INPUT, "text grows past",
+               "a text that each of 40 steps doubles");
+    buf_clear(&text);
+    buf_addf(&text,
+             "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": "
+             "[%s{\"type\": \"NFC\"}]}, " MODEL,
+             nfc.data);
+    is_bounded(text.data, "a", 1, ERR_UNSUPPORTED, "more than 64 steps",
+               "a chain of 65 steps");
+    buf_clear(&text);
+    buf_addf(
+        &text,
+        "\"pre_tokenizer\": {\"type\": \"Sequence\", "
+        "\"pretokenizers\": [{\"type\": \"Split\", \"pattern\": {\"Regex\": "
+        "\".\"}, \"behavior\": \"Isolated\", \"invert\": false}, %s" WIDE
+        "]}, " MODEL,
+        wide.data);
+    is_bounded(text.data, "a", 20000, ERR_INPUT, "text grows past",
+               "many pieces that each grow within their own bound");
+    buf_clear(&text);
+    buf_addf(&text,
+             "\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": "
+             "[[\"a\", -1], [\"%s\", -1]]}",
+             deep.data);
+    is_bounded(text.data, "a", 100000, ERR_INPUT, "takes more than",
+               "a Unigram vocabulary that makes every place a long walk");
+    buf_clear(&text);
+    deep.len = 1000;
+    deep.data[1000] = '\0';
+    buf_addf(&text,
+             "\"added_tokens\": [{\"id\": 3, \"content\": \"%s\", " FLAGS
+             "}], " MODEL,
+             deep.data);
+    is_bounded(text.data, "aaaaaaaaab", 1, 0, "", "a long added token");
+    buf_clear(&text);
+    buf_addf(
+        &text,
+        "\"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": "
+        "{\"Regex\": \"(a|aa)+$\"}, \"behavior\": \"Isolated\", \"invert\": "
+        "false}, " MODEL);
+    buf_addstr(&deep, "b");
+    is_bounded(text.data, deep.data, 1, ERR_UNSUPPORTED, "gives up",
+               "an expression that goes back and back");
+    buf_release(&grow);
+    buf_release(&nfc);
+    buf_release(&wide);
+    buf_release(&deep);
+    buf_release(&text);
+}
+
 /* Steps of merging one piece of n letters. */
 static uint64_t operations(const struct tokenizer *t, size_t n)
 {
@@ -546,6 +644,7 @@ int main(void)
     test_refusals();
     test_every_cut();
     test_questions();
+    test_budgets();
     test_long_piece();
     test_threads();
     test_tiktoken();
