@@ -9,10 +9,11 @@
 #include "kernels/round.h"
 #include "kernels/threads.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS = 512, LANES = 16, PACKED = 64, BLOCK = 32 };
+enum { KEYS = 512, LANES = 16, PACKED = 64, BLOCK = 32, EIGHT = 8 };
 
 float flash_exp(float x)
 {
@@ -130,16 +131,81 @@ static void weigh_row(struct tile *t, int64_t row, int64_t first, int64_t n)
         s[j] = round_to(DTYPE_BF16, s[j]);
 }
 
-/* Columns of a product's block: with so many queries and keys that the kernel
- * packs them, the largest even part of them, at most 32; else 32. */
+/* Are there so many queries and keys that the kernel packs them? */
+static bool is_packed(const struct job *job)
+{
+    return job->rows >= PACKED && job->keys >= PACKED;
+}
+
+/* Columns of a product's block: packed the largest even part of them, at most
+ * 32; else 32. */
 static int64_t block_of(const struct job *job, int64_t columns)
 {
-    const bool is_packed = job->rows >= PACKED && job->keys >= PACKED;
     int64_t even = columns + columns % 2, block = BLOCK;
 
-    while (is_packed && even % block)
+    while (is_packed(job) && even % block)
         block -= 2;
     return block;
+}
+
+static float flush(float x)
+{
+    return fabsf(x) < FLT_MIN ? copysignf(0, x) : x;
+}
+
+/* y + a[1] b[1] + a[0] b[0], in this order; n 1: without the first. */
+static float add_pair(float y, const float *a, const float *b, int64_t b_step,
+                      int64_t n)
+{
+    if (n > 1)
+        y = flush(fmaf(flush(a[1]), flush(b[b_step]), y));
+    return flush(fmaf(flush(a[0]), flush(b[0]), y));
+}
+
+/* A product of one row: 16 lanes of pairs, lane i and i + 8, then neighbours.
+ */
+static float lanes_of_pairs(const float *a, const float *b, int64_t n)
+{
+    float lane[LANES] = {0};
+
+    for (int64_t i = 0; i < n; i += 2) {
+        float *at = &lane[i / 2 % LANES];
+
+        *at = add_pair(*at, a + i, b + i, 1, n - i);
+    }
+    for (int i = 0; i < LANES / 2; i++)
+        lane[i] += lane[i + LANES / 2];
+    for (int step = 1; step < LANES / 2; step *= 2)
+        for (int i = 0; i < LANES / 2; i += 2 * step)
+            lane[i] += lane[i + step];
+    return lane[0];
+}
+
+/* One row of queries that is not packed: the library takes other products. */
+static void add_keys_to_row(struct tile *t, int64_t first, int64_t n)
+{
+    const struct job *job = t->job;
+    const struct sdpa *how = job->how;
+    const int64_t dim = how->key_dim, wide = how->value_dim;
+    const int64_t kv = t->head / (how->heads / how->kv_heads);
+    const float *k = job->k + (first * how->kv_heads + kv) * dim;
+    const float *v = job->v + (first * how->kv_heads + kv) * wide;
+
+    for (int64_t j = 0; j < n; j++)
+        t->s[j] = lanes_of_pairs(t->q, k + j * how->kv_heads * dim, dim);
+    weigh_row(t, 0, first, n);
+    for (int64_t i = 0; i < wide; i++) {
+        t->values[i] *= t->keep[0];
+        for (int64_t at = 0; at < n; at += EIGHT) {
+            int64_t end = at + EIGHT < n ? at + EIGHT : n;
+            float sum = 0;
+
+            for (int64_t j = at; j < end; j += 2)
+                sum = add_pair(sum, t->s + j, v + j * how->kv_heads * wide + i,
+                               how->kv_heads * wide, end - j);
+            t->values[i] += sum;
+        }
+    }
 }
 
 static void add_keys(struct tile *t, int64_t first, int64_t n)
@@ -149,6 +215,10 @@ static void add_keys(struct tile *t, int64_t first, int64_t n)
     struct dense_weight k = {DTYPE_BF16, n, how->key_dim, t->k};
     struct dense_weight v = {DTYPE_BF16, wide, n, t->v};
 
+    if (t->rows == 1 && !is_packed(t->job)) {
+        add_keys_to_row(t, first, n);
+        return;
+    }
     load_keys(t, first, n);
     blocks_matmul(t->s, t->q, &k, t->rows, block_of(t->job, how->key_dim),
                   false);

@@ -22,16 +22,20 @@
  *     s = (q . k) scale; m' = max(m, max s); r = exp(m - m');
  *     p = fexp(s - m'); l = l r + sum of p; O = O r + bf(p) v (the sum
  *     starts at O r);
- *     m = m'; at the end y = O (1 / l).  Products are blocks32; from 64 rows
- *     and 64 keys on, which the kernel packs, in blocks of the largest even
- *     part, at most 32, of the columns of q or of all keys of the block, seen
- * or not, each rounded up to even.  The sum of p has 32 lanes over whole
- *     sixteens of the keys taken up (lane k mod 32, then l[i] + l[i + 16], 8,
- * 4, 2, 1), then the others are added one by one.  fexp is the cubic that
- *     PyTorch uses with AVX2 or AVX-512 (flash_exp) on those sixteens, exp on
- *     the others; or exp on all.  With a mask all keys are taken up, else those
- *     that the last row of the block of queries sees: blocks of 32 rows, 64
- * from 192 rows on, 256 from 768.
+ *     m = m'; at the end y = O (1 / l).
+ *     Queries are taken in blocks of 32 rows, 64 from 192 rows on, 256 from
+ *     768. Products are blocks32; from 64 rows and 64 keys on, which the
+ *     kernel packs, in blocks of the largest even part, at most 32, of the
+ *     columns of q or of all keys of the block, seen or not, each rounded up
+ *     to even. Of a block of one row that is not packed q . k has 16 lanes
+ *     of pairs (the second of a pair before the first; lanes i and i + 8,
+ *     then neighbours), and the values are added eight keys at a time, one
+ *     chain of pairs each. The sum of p has 32 lanes over whole sixteens of
+ *     the keys taken up (lane k mod 32, then l[i] + l[i + 16], 8, 4, 2, 1),
+ *     then the others are added one by one. fexp is the cubic that PyTorch
+ *     uses with AVX2 or AVX-512 (flash_exp) on those sixteens, exp on the
+ *     others; or exp on all. With a mask all keys are taken up, else those
+ *     that the last row of the block of queries sees.
  *
  * y is not rounded.  In double there is SDPA_MATH alone.
  */

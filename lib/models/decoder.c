@@ -146,10 +146,10 @@ struct model *decoder_open(const struct model_family *family, const char *pack,
 {
     struct decoder *d = xcalloc(1, family->decoder->size);
 
-    (void)is_kept; /* generation is not offered */
     d->model.family = family;
     d->hooks = family->decoder;
-    if (open_pack(d, pack, err) == 0)
+    if (open_pack(d, pack, err) == 0 &&
+        (!is_kept || decoder_read_stops(d, pack, err) == 0))
         return &d->model;
     decoder_close(&d->model);
     return NULL;
@@ -163,6 +163,7 @@ void decoder_close(struct model *m)
         return;
     if (d->hooks->release)
         d->hooks->release(d);
+    decoder_generation_free(d->generation);
     checkpoint_close(d->weights);
     config_close(d->config);
     free(d);
@@ -175,6 +176,7 @@ static int tap(const struct decoder_pass *p, int64_t sequence, const char *name,
 {
     struct tap_piece piece = {.sequence = sequence,
                               .name = name,
+                              .row = p->exported,
                               .column = column,
                               .values = *values};
 
@@ -467,27 +469,33 @@ static int run_pass(struct decoder_pass *p, struct err *err)
     return ret;
 }
 
+int decoder_run(struct decoder_pass *p, struct err *err)
+{
+    struct decoder *d = p->decoder;
+    int64_t *call_rows = xcalloc((size_t)p->count + 1, sizeof(*call_rows));
+
+    for (int64_t i = 0; i < p->count; i++)
+        call_rows[i] = p->sequences[i].rows;
+    d->experts.call_rows = call_rows;
+    p->rows = decoder_first(p, p->count);
+    checkpoint_set_precision(d->weights, p->options->precision);
+    int ret = run_pass(p, err);
+    d->experts.call_rows = NULL;
+    free(call_rows);
+    return ret;
+}
+
 int decoder_forward(struct model *m, const struct forward_options *o,
                     const struct sequence *s, int64_t count,
                     const struct model_tap *taps, struct err *err)
 {
-    struct decoder *d = decoder_of(m);
-    struct decoder_pass p = {.decoder = d,
+    struct decoder_pass p = {.decoder = decoder_of(m),
                              .options = o,
                              .sequences = s,
                              .count = count,
                              .tap = taps};
-    int64_t *call_rows = xcalloc((size_t)count + 1, sizeof(*call_rows));
 
-    for (int64_t i = 0; i < count; i++)
-        call_rows[i] = s[i].rows;
-    d->experts.call_rows = call_rows;
-    p.rows = decoder_first(&p, count);
-    checkpoint_set_precision(d->weights, o->precision);
-    int ret = run_pass(&p, err);
-    d->experts.call_rows = NULL;
-    free(call_rows);
-    return ret;
+    return decoder_run(&p, err);
 }
 
 /* The largest weights held at once: a layer's and one expert's, or the ends. */
@@ -539,12 +547,6 @@ int64_t decoder_vocab(const struct model *m)
     return const_decoder(m)->vocab;
 }
 
-bool decoder_is_stop(const struct model *m, int64_t token)
-{
-    (void)m, (void)token;
-    return false; /* asked by generation alone */
-}
-
 int decoder_check(const struct model *m, const struct sequence *s,
                   struct err *err)
 {
@@ -561,23 +563,6 @@ int decoder_check(const struct model *m, const struct sequence *s,
                            s->name, (long long)i, (long long)s->ids[i],
                            (long long)d->vocab);
     return 0;
-}
-
-int decoder_begin(struct model *m, const struct forward_options *o,
-                  const struct sequence *prompt, int64_t capacity,
-                  const struct model_tap *taps, struct err *err)
-{
-    (void)o, (void)prompt, (void)capacity, (void)taps;
-    return err_set(err, ERR_UNSUPPORTED,
-                   "generation is not supported with model_type '%s'",
-                   m->family->model_type);
-}
-
-int decoder_step(struct model *m, int64_t token, const struct model_tap *taps,
-                 struct err *err)
-{
-    (void)token;
-    return decoder_begin(m, NULL, NULL, 0, taps, err);
 }
 
 json_t *decoder_keys(const struct model *m)

@@ -89,6 +89,9 @@ struct decoder_hooks {
     /* Scores of the router's logits, the rows of one sequence, in place; NULL:
      * op_eager_sigmoid(). */
     void (*score)(const struct decoder *d, const struct act *logits);
+    /* How wide the rows of keys and values are that attention() hands to
+     * decoder_keep(); NULL: it hands none. */
+    void (*kept)(const struct decoder *d, int64_t *keys, int64_t *values);
     /* The stages that layer() hands to decoder_tap(), in order: at most
      * DECODER_STAGES, their number returned; NULL: decoder_plain_stages(). */
     size_t (*stages)(const struct decoder *d, int64_t layer,
@@ -109,7 +112,10 @@ struct decoder {
     struct config *config;
     struct checkpoint_names names;
     struct checkpoint *weights;
-    struct param norm; /* the final one, while it is used */
+    struct param norm;                     /* the final one, while it is used */
+    struct decoder_generation *generation; /* NULL: none was begun */
+    int64_t stops[8]; /* tokens that end an answer, when opened to be kept */
+    int stop_count;
 
     /* what read() fills in */
     int64_t vocab, hidden, layers;
@@ -145,8 +151,13 @@ struct decoder_pass {
     const struct sequence *sequences;
     int64_t count, rows; /* sequences, rows of all of them */
     const struct model_tap *tap;
+    int64_t exported; /* rows of logits and states before these */
+    struct decoder_generation *generation; /* NULL: nothing is kept */
     struct ops ops;
 };
+
+/* One pass, of which all but rows and ops is filled in. */
+int decoder_run(struct decoder_pass *p, struct err *err);
 
 /* First row of sequence i among all rows. */
 int64_t decoder_first(const struct decoder_pass *p, int64_t i);
@@ -159,6 +170,13 @@ struct act decoder_rows(const struct decoder_pass *p, const struct act *x,
  * calls it; e says its unit. */
 struct act decoder_unit(struct decoder_pass *p, const struct act *x,
                         const struct expert *w, const struct experts *e);
+
+/* In generation: keeps the rows of keys and values of the tokens that are new,
+ * and gives back those of all tokens up to them; else leaves them. */
+void decoder_keep(struct decoder_pass *p, int64_t layer, struct act *k,
+                  struct act *v);
+int decoder_read_stops(struct decoder *d, const char *pack, struct err *err);
+void decoder_generation_free(struct decoder_generation *g); /* NULL is fine */
 
 /* The norm of the hooks: of x's rows. */
 struct act decoder_norm(struct decoder_pass *p, const struct act *x,
@@ -234,7 +252,7 @@ size_t decoder_memory(struct model *m, const struct forward_options *o,
 json_t *decoder_keys(const struct model *m);
 json_t *decoder_weights(const struct model *m, struct err *err);
 
-/* Generation is not offered: ERR_UNSUPPORTED. */
+/* A family that keeps no keys and values goes over all tokens for each. */
 int decoder_begin(struct model *m, const struct forward_options *o,
                   const struct sequence *prompt, int64_t capacity,
                   const struct model_tap *tap, struct err *err);
@@ -247,8 +265,8 @@ int decoder_step(struct model *m, int64_t token, const struct model_tap *tap,
         .open = decoder_open, .close = decoder_close, .vocab = decoder_vocab, \
         .is_stop = decoder_is_stop, .check = decoder_check,                   \
         .stages = decoder_stages, .forward = decoder_forward,                 \
-        .memory = decoder_memory,                                             \
-        .begin = decoder_begin, .step = decoder_step, .keys = decoder_keys,   \
+        .memory = decoder_memory, .begin = decoder_begin,                     \
+        .step = decoder_step, .keys = decoder_keys,                           \
         .weights = decoder_weights, .sums = sums_order                        \
     }
 #define DECODER_FAMILY(type, hooks) DECODER_FAMILY_OF(type, hooks, SUMS_TORCH)

@@ -256,6 +256,19 @@ static const struct param *bias_of(const struct llama *m,
     return m->has_attention_bias ? bias : NULL;
 }
 
+/* A window over the keys; of one new row upstream keeps no others. */
+static void slide(const struct llama *m, int64_t rows, struct sdpa *how,
+                  struct act *k, struct act *v)
+{
+    int64_t past = k->rows - m->window;
+
+    how->window = m->window;
+    if (rows == 1 && past > 0) {
+        *k = act_rows(k, past, m->window);
+        *v = act_rows(v, past, m->window);
+    }
+}
+
 static struct act attention(struct decoder_pass *p,
                             const struct decoder_weights *w, int64_t layer,
                             const struct sequence *s, const struct act *x)
@@ -274,8 +287,6 @@ static struct act attention(struct decoder_pass *p,
                        .key_dim = m->head_dim,
                        .value_dim = m->head_dim,
                        .scale = 1 / sqrt((double)m->head_dim)};
-    if (m->slides[layer])
-        how.window = m->window;
     struct rotary_tables tables =
         rotary_tables(o, &m->rotary, s->positions, s->rows);
     struct act q = op_dense(o, x, &l->q, bias_of(m, &l->q_bias));
@@ -289,6 +300,9 @@ static struct act attention(struct decoder_pass *p,
     op_rotary(&q, &tables, &turned);
     turned.heads = m->kv_heads;
     op_rotary(&k, &tables, &turned);
+    decoder_keep(p, layer, &k, &v);
+    if (m->slides[layer])
+        slide(m, s->rows, &how, &k, &v);
     struct act seen = op_sdpa(o, &q, &k, &v, &how);
     return op_dense(o, &seen, &l->o, bias_of(m, &l->o_bias));
 }
@@ -331,6 +345,13 @@ static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
                     (d->hidden + 3 * queries + 3 * keys + 2 * m->head_dim));
 }
 
+static void kept(const struct decoder *d, int64_t *keys, int64_t *values)
+{
+    const struct llama *m = llama_of(d);
+
+    *keys = *values = m->kv_heads * m->head_dim;
+}
+
 static void release(struct decoder *d)
 {
     free(((struct llama *)d)->slides);
@@ -340,7 +361,7 @@ static void release(struct decoder *d)
     {                                                                        \
         .size = sizeof(struct llama), .weights_size = sizeof(struct layer),  \
         .ignored = ignored, .read = read_function, .layer_part = layer_part, \
-        .values = values, .attention = attention, .ffn = ffn,                \
+        .values = values, .attention = attention, .ffn = ffn, .kept = kept,  \
         .release = release                                                   \
     }
 static const struct decoder_hooks llama_hooks = LLAMA_HOOKS(read_llama);

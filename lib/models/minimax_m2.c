@@ -173,7 +173,6 @@ static struct act attention(struct decoder_pass *p,
                        .key_dim = m->head_dim,
                        .value_dim = m->head_dim,
                        .scale = 1 / sqrt((double)m->head_dim)};
-    (void)layer;
     struct rotary_tables tables =
         rotary_tables(o, &m->rotary, s->positions, s->rows);
     struct act q = op_dense(o, x, &l->q, NULL);
@@ -185,6 +184,7 @@ static struct act attention(struct decoder_pass *p,
     op_rotary(&q, &tables, &turned);
     turned.heads = m->kv_heads;
     op_rotary(&k, &tables, &turned);
+    decoder_keep(p, layer, &k, &v);
     struct act seen = op_sdpa(o, &q, &k, &v, &how);
     return op_dense(o, &seen, &l->o, NULL);
 }
@@ -201,6 +201,13 @@ static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
                     (d->hidden + 3 * queries + 3 * keys + 2 * m->head_dim));
 }
 
+static void kept(const struct decoder *d, int64_t *keys, int64_t *values)
+{
+    const struct minimax *m = minimax_of(d);
+
+    *keys = *values = m->kv_heads * m->head_dim;
+}
+
 static const struct decoder_hooks hooks = {
     .size = sizeof(struct minimax),
     .weights_size = sizeof(struct layer),
@@ -210,6 +217,7 @@ static const struct decoder_hooks hooks = {
     .layer_part = layer_part,
     .values = values,
     .attention = attention,
+    .kept = kept,
 };
 
 const struct model_family minimax_m2_family =

@@ -17,6 +17,7 @@ CASES = {  # name: rows, heads, kv heads, key width, value width
     "flash_long": (530, 1, 1, 8, 8),
     "math": (24, 2, 2, 24, 16),
     "flash_packed": (76, 1, 1, 40, 40),
+    "flash_row": (33, 2, 1, 72, 72),  # the last is a block of its own
 }
 # of bf16; rows, outputs, columns: small, one row, shorter blocks, whole ones
 CALLS = [(2, 3, 100), (17, 5, 48), (1, 120, 37), (1, 70, 72), (90, 1, 104),
@@ -96,6 +97,10 @@ def main(path):
             torch.randn(1, n, rows, width).to(torch.bfloat16)
             for n, width in ((heads, key), (kv, key), (kv, value))
         )
+        if name == "flash_row":  # sums that cancel show their order
+            v[:, :, 1::2] = -v[:, :, :-1:2]
+            v *= 2.0 ** torch.randint(0, 24, (rows,))[:, None]
+            q *= torch.tensor([0.0, 1.0])[:, None, None]
         y = torch.nn.functional.scaled_dot_product_attention(
             q, k, v, is_causal=True, enable_gqa=heads != kv
         )

@@ -235,6 +235,7 @@ static void test_attention(void)
     struct sdpa flash_long = {SDPA_FLASH, 1, 1, 8, 8, 0, NULL, 0};
     struct sdpa flash_packed = {SDPA_FLASH, 1, 1, 40, 40, 0, NULL, 0};
     struct sdpa math32 = {SDPA_MATH_VEC, 1, 1, 24, 8, 0, NULL, 0};
+    struct sdpa flash_row = {SDPA_FLASH, 2, 1, 72, 72, 0, NULL, 0};
     struct sdpa math = {SDPA_MATH, 2, 2, 24, 16, 0, NULL, 0};
     int64_t n;
 
@@ -243,6 +244,8 @@ static void test_attention(void)
            "the fused kernel past 512 keys, every bit");
     is_int(attend("flash_packed", flash_packed, &n), 0,
            "the fused kernel with keys packed in shorter blocks, every bit");
+    is_int(attend("flash_row", flash_row, &n), 0,
+           "the fused kernel with a row by itself, every bit");
     is_int(attend("math", math, &n), 0, "separate operations, every bit");
     math.kind = SDPA_MATH_VEC;
     is_int(attend("math", math, &n), 0, "with softmax's own exponential too");
@@ -299,7 +302,7 @@ static void test_mask(void)
     for (int i = 0; i < ROWS * ROWS; i++)
         visible[i] = i % ROWS <= i / ROWS;
     for (int kind = SDPA_MATH; kind <= SDPA_FLASH_EXACT; kind++) {
-        struct sdpa how = {(enum sdpa_kind)kind, 1, 1, DIM, DIM, 0.5, NULL};
+        struct sdpa how = {(enum sdpa_kind)kind, 1, 1, DIM, DIM, 0.5, NULL, 0};
 
         sdpa(causal, q, k, v, &how, ROWS, ROWS);
         how.visible = visible;

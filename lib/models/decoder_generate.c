@@ -1,0 +1,225 @@
+/*
+ * Generation with a decoder-only family: the prompt, then one token at a time.
+ * Keys and values of earlier rows are kept where the family says how wide they
+ * are; else every token is a pass over all tokens before it.
+ */
+#include "base/bug.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "models/decoder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t ROWS_CAP = (size_t)1 << 32, KEPT_CAP = (size_t)1 << 40;
+
+/* Keys and values of one layer, [capacity, cols] each. */
+struct kept {
+    struct act k, v;
+};
+
+struct decoder_generation {
+    struct forward_options options;
+    int64_t *ids, *positions; /* [capacity] */
+    int64_t rows, before;     /* known; and of those, through the layers */
+    int64_t capacity, steps;
+    struct kept *layers; /* [layers]; NULL: nothing is kept */
+    int64_t layer_count;
+};
+
+void decoder_generation_free(struct decoder_generation *g)
+{
+    if (!g)
+        return;
+    for (int64_t i = 0; g->layers && i < g->layer_count; i++) {
+        free(g->layers[i].k.data);
+        free(g->layers[i].v.data);
+    }
+    free(g->layers);
+    free(g->ids);
+    free(g->positions);
+    free(g);
+}
+
+/* ---- what ends an answer ---- */
+
+static int add_stop(struct decoder *d, const json_t *value, struct err *err)
+{
+    const int room = (int)(sizeof(d->stops) / sizeof(d->stops[0]));
+
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return err_set(err, ERR_INPUT, "'eos_token_id' is no token id");
+    if (d->stop_count == room)
+        return err_set(err, ERR_UNSUPPORTED, "'eos_token_id' lists too many");
+    d->stops[d->stop_count++] = json_integer_value(value);
+    return 0;
+}
+
+static int add_stops(struct decoder *d, const json_t *eos, struct err *err)
+{
+    if (!eos || json_is_null(eos))
+        return 0;
+    if (!json_is_array(eos))
+        return add_stop(d, eos, err);
+    for (size_t i = 0; i < json_array_size(eos); i++)
+        if (add_stop(d, json_array_get(eos, i), err))
+            return -1;
+    return 0;
+}
+
+/* Of generation_config.json, else of config.json. */
+int decoder_read_stops(struct decoder *d, const char *pack, struct err *err)
+{
+    char *path = path_join(pack, "generation_config.json");
+    struct buf text = BUF_INIT;
+    json_t *root = NULL;
+    int ret = 0;
+
+    if (!io_exists(path)) {
+        const struct section *s = config_root(d->config), *inner;
+
+        ret = config_section(s, "text_config", &inner, err);
+        if (ret == 0)
+            ret = add_stops(d, config_value(inner ? inner : s, "eos_token_id"),
+                            err);
+    } else {
+        ret = io_read_file(path, IO_JSON_CAP, &text, err);
+        root = ret ? NULL : json_parse(text.data, text.len, err);
+        ret = root ? add_stops(d, json_object_get(root, "eos_token_id"), err)
+                   : -1;
+        if (ret)
+            err_in(err, "%s", path);
+    }
+    json_decref(root);
+    buf_release(&text);
+    free(path);
+    return ret;
+}
+
+bool decoder_is_stop(const struct model *m, int64_t token)
+{
+    const struct decoder *d = (const struct decoder *)m;
+
+    for (int i = 0; i < d->stop_count; i++)
+        if (d->stops[i] == token)
+            return true;
+    return false;
+}
+
+/* ---- what is kept ---- */
+
+static int keep_room(struct act *a, int64_t rows, int64_t cols,
+                     enum precision precision, struct err *err)
+{
+    size_t size = precision == PRECISION_F64 ? sizeof(double) : sizeof(float);
+
+    *a = (struct act){mem_array((size_t)(rows * cols), size, KEPT_CAP, err),
+                      rows, cols, DTYPE_F32};
+    return a->data ? 0 : -1;
+}
+
+static int open_kept(struct decoder *d, struct decoder_generation *g,
+                     struct err *err)
+{
+    int64_t keys, values;
+
+    if (!d->hooks->kept)
+        return 0;
+    g->layer_count = d->layers;
+    g->layers = xcalloc((size_t)d->layers, sizeof(*g->layers));
+    for (int64_t i = 0; i < d->layers; i++) {
+        d->hooks->kept(d, &keys, &values);
+        if (keep_room(&g->layers[i].k, g->capacity, keys, g->options.precision,
+                      err) ||
+            keep_room(&g->layers[i].v, g->capacity, values,
+                      g->options.precision, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* Puts x behind the first `before` rows; x becomes all of them. */
+static void append(struct act *kept, int64_t before, struct act *x)
+{
+    kept->dtype = x->dtype;
+    struct act to = act_rows(kept, before, x->rows);
+
+    act_copy(&to, x);
+    *x = act_rows(kept, 0, before + x->rows);
+}
+
+void decoder_keep(struct decoder_pass *p, int64_t layer, struct act *k,
+                  struct act *v)
+{
+    struct decoder_generation *g = p->generation;
+
+    if (!g)
+        return;
+    append(&g->layers[layer].k, g->before, k);
+    append(&g->layers[layer].v, g->before, v);
+}
+
+/* ---- the passes ---- */
+
+/* The rows that are new, or all when nothing is kept; the last is exported. */
+static int run(struct decoder *d, const struct model_tap *tap, struct err *err)
+{
+    struct decoder_generation *g = d->generation;
+    int64_t first = g->layers ? g->before : 0;
+    struct sequence s = {.name = "generation",
+                         .prompt = g->rows - first,
+                         .rows = g->rows - first,
+                         .ids = g->ids + first,
+                         .positions = g->positions + first,
+                         .position_stride = g->capacity};
+    struct decoder_pass p = {.decoder = d,
+                             .options = &g->options,
+                             .sequences = &s,
+                             .count = 1,
+                             .tap = tap,
+                             .exported = g->steps,
+                             .generation = g->layers ? g : NULL};
+
+    if (decoder_run(&p, err))
+        return -1;
+    g->before = g->rows;
+    g->steps++;
+    return 0;
+}
+
+int decoder_begin(struct model *m, const struct forward_options *o,
+                  const struct sequence *prompt, int64_t capacity,
+                  const struct model_tap *tap, struct err *err)
+{
+    struct decoder *d = (struct decoder *)m;
+    struct decoder_generation *g = xcalloc(1, sizeof(*g));
+
+    decoder_generation_free(d->generation);
+    d->generation = g;
+    g->options = *o;
+    g->capacity = prompt->rows + capacity;
+    g->rows = prompt->rows;
+    g->ids = mem_array((size_t)g->capacity, sizeof(*g->ids), ROWS_CAP, err);
+    g->positions =
+        mem_array((size_t)g->capacity, sizeof(*g->positions), ROWS_CAP, err);
+    if (!g->ids || !g->positions || open_kept(d, g, err))
+        return -1;
+    memcpy(g->ids, prompt->ids, (size_t)g->rows * sizeof(*g->ids));
+    memcpy(g->positions, prompt->positions,
+           (size_t)g->rows * sizeof(*g->positions));
+    return run(d, tap, err);
+}
+
+int decoder_step(struct model *m, int64_t token, const struct model_tap *tap,
+                 struct err *err)
+{
+    struct decoder *d = (struct decoder *)m;
+    struct decoder_generation *g = d->generation;
+
+    BUG_ON(g->rows == g->capacity);
+    g->ids[g->rows] = token;
+    g->positions[g->rows] = g->positions[g->rows - 1] + 1;
+    g->rows++;
+    return run(d, tap, err);
+}
