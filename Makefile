@@ -146,12 +146,12 @@ smoke: build
 audit: build
 	@ASSAY_BIN=$O pipelines/audit $(if $(SIGNERS),--signers='$(SIGNERS)') \
 	    $(if $(PACK),--recompute='$(PACK)') $(if $(AGAINST),--against='$(AGAINST)') \
-	    $(if $(RUN),'$(RUN)','ROOT=$(ROOT)')
+	    $(if $(RUN),'$(RUN)','ROOT=$(or $(ROOT),evidence)')
 # An SSH signature over a run's seal: RUN=, KEY= (an OpenSSH private key).
 sign: build
-	@$O/assay-receipt sign --key '$(KEY)' '$(RUN)'
+	@$O/assay-receipt sign $(if $(KEY),--key '$(KEY)') $(if $(RUN),'$(RUN)')
 archive: build
-	@ASSAY_BIN=$O pipelines/archive '$(RUN)' $(if $(OUT),'$(OUT)')
+	@ASSAY_BIN=$O pipelines/archive $(if $(RUN),'$(RUN)') $(if $(OUT),'$(OUT)')
 
 # Records upstream (SIZE=, PACK=, ROOT= ... as above, TRACE=, CALIBRATE=), or its
 # states for token ids (MODEL=, OUT=, INPUT=, LENGTHS=, SEED=, TRACE=), with the

@@ -96,6 +96,18 @@ runs 3 "a broken bundle among them" pipelines/audit "ROOT=$T/root"
 grep -q "^unreadable	none	.*one.tar.zst\$" "$T/out"
 ok $? "is told"
 runs 3 "a ROOT without runs" pipelines/audit "ROOT=$T/tmp"
+runs 2 "an empty ROOT" pipelines/audit ROOT=
+cp fixtures/sign/key.pub "$T/key.pub"
+echo "someone@example $(cut -d' ' -f1,2 "$T/key.pub")" >"$T/signers"
+rm "$T/root/bundles/tiny-one.tar.zst"
+runs 1 "ROOT= before an option" pipelines/audit "ROOT=$T/root" --signers "$T/signers"
+is "$(cut -f1 "$T/out" | sort -u)" contradicted "the option counts for each"
+if mkdir "$T/full" && mount -t tmpfs -o size=64k none "$T/full" 2>/dev/null; then
+    runs 6 "recomputing without room" env "TMPDIR=$T/full" "$receipt" audit --recompute "$tiny/pack" "$one"
+    says "could not be run" "is no contradiction"
+    umount "$T/full"
+fi
+rmdir "$T/full"
 runs 0 "one run" pipelines/audit "$one"
 [ -z "$(find "$T/tmp" -mindepth 1)" ]
 ok $? "nothing is left behind"

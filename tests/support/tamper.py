@@ -69,12 +69,28 @@ def audit(what=None, signers=True):
 def check(name, how, status, found, want_status, want, said=""):
     global count, failed
     count += 1
-    good = status == want_status and set(want) <= set(found)
+    exact = how == "as a bundle"
+    good = status == want_status and (set(want) == set(found) if exact else set(want) <= set(found))
     failed += not good
     print("%sok %d - %s, %s" % ("" if good else "not ", count, name, how))
     if not good:
         print("# status %d, contradicted '%s', wanted %d, '%s'" % (status, found, want_status, want))
     table.append((name, how, "refused: " + said if status > 1 else found))
+
+
+def check_bundle(name, status, found):
+    """The same run as a bundle: the same answer, claim by claim."""
+    bundle = WORK + "/same.tar.zst"
+    if os.path.exists(bundle):
+        os.remove(bundle)
+    p = subprocess.run([RECEIPT, "bundle", RUN, "--out", bundle], capture_output=True, text=True)
+    if p.returncode:
+        check(name, "as a bundle", p.returncode, "", 3, "", p.stderr.strip().rsplit(": ", 1)[-1])
+        return
+    again, also, _ = audit(bundle)
+    check(name, "as a bundle", again, also, status, found)
+    if also != found:
+        print("# the bundle's audit contradicts '%s', the folder's '%s'" % (also, found))
 
 
 # ------------------------------------------------------------ kinds of change
@@ -298,7 +314,9 @@ def main():
         change()
         check(name, "as it is", *audit()[:2], 1, "W")
         seal()
-        check(name, "sealed again", *audit()[:2], 1, "S" + want)
+        status, found, _ = audit()
+        check(name, "sealed again", status, found, 1, "S" + want)
+        check_bundle(name, status, found)
     for name, change in TAGS:
         fresh()
         change()

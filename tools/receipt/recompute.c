@@ -178,7 +178,10 @@ static int export_case(struct recompute *r, const char *name, struct err *err)
         add(&a, xasprintf("--out=%s/%s", r->out, stage));
         if (add_options(r, &a, stage, record) == 0)
             status = run(&a, err);
-        if (status > 0)
+        if (status == ERR_SYSTEM)
+            status = err_set(err, ERR_SYSTEM, "%s: export could not be run",
+                             stage);
+        else if (status > 0)
             fault(r, "%s: export ends with status %d", stage, status);
         else if (status == 0)
             compare_outputs(r, stage, record);
@@ -209,7 +212,10 @@ static int forward(struct recompute *r, const char *folder,
             status = -2;
         else
             status = run(&a, err);
-        if (status > 0)
+        if (status == ERR_SYSTEM)
+            status = err_set(err, ERR_SYSTEM, "%s: forward could not be run",
+                             folder);
+        else if (status > 0)
             fault(r, "%s: forward ends with status %d", folder, status);
     }
     for (size_t i = 0; record && status == 0 && i < cases->count; i++) {
