@@ -33,9 +33,11 @@ int tar_writer_entry(struct tar_writer *w, const char *name, bool is_dir,
 int tar_writer_data(struct tar_writer *w, const void *data, size_t len,
                     struct err *err);
 
-/* Appends the blocks that the writer puts before an entry's data. */
-int tar_head(const char *name, bool is_dir, int64_t size, int64_t mtime,
-             struct buf *out, struct err *err);
+/* The next entry of a writer that only counts; the blocks that stand before its
+ * data are appended to `out`. */
+int tar_writer_head(struct tar_writer *w, const char *name, bool is_dir,
+                    int64_t size, int64_t mtime, struct buf *out,
+                    struct err *err);
 
 /* Ends the archive; *size is the tar's length.  Either may be NULL. */
 int tar_writer_end(struct tar_writer *w, char sha256[HASH_SHA256_HEX],

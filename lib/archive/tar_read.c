@@ -22,8 +22,10 @@ struct tar_reader {
     ZSTD_DCtx *zstd;
     struct hash_queue *hash; /* of the tar, while we look at it */
     struct tar_shape *shape;
-    struct buf head; /* as the writer would put it */
-    char *packed;    /* one step */
+    struct tar_writer *same; /* writes the same entries, to nowhere */
+    struct tar_entry last;   /* to be held against that, its name our own */
+    struct buf found, head;  /* of the last: as it passed, as it is put */
+    char *packed;            /* one step */
     ZSTD_inBuffer in;
     size_t frame_left; /* 0: between frames */
     int64_t size;      /* of tar, so far */
@@ -112,6 +114,9 @@ struct tar_reader *tar_reader_open(const char *path, struct err *err)
     r->fd = io_open(path, &size, err);
     if (r->fd < 0)
         goto fail;
+    r->same = tar_writer_new(-1, path, 0, err);
+    if (!r->same)
+        goto fail;
     r->shape = tar_shape_new();
     r->hash = hash_queue_new(HASH_SHA256, ZSTD_DStreamOutSize());
     r->packed = xmalloc(ZSTD_DStreamInSize());
@@ -142,7 +147,10 @@ void tar_reader_close(struct tar_reader *r)
         archive_read_free(r->tar);
     ZSTD_freeDCtx(r->zstd);
     hash_queue_free(r->hash);
+    tar_writer_free(r->same);
     tar_shape_free(r->shape);
+    free((char *)r->last.name);
+    buf_release(&r->found);
     buf_release(&r->head);
     if (r->fd >= 0)
         close(r->fd);
@@ -216,23 +224,39 @@ static int check_entry(struct tar_reader *r, struct archive_entry *e,
     return err_set(err, ERR_INPUT, "%s: an entry is %s", r->path, what);
 }
 
-/* Is the entry's header, to its last byte, the one that the writer puts? */
-static int check_head(struct tar_reader *r, const struct tar_entry *entry,
-                      struct err *err)
+/* Was the last entry's header, to its last byte, the one that the writer puts?
+ * Asked only when the data have passed, so that a size that is not there costs
+ * nothing: the writer makes up for data with zeros. */
+static int check_head(struct tar_reader *r, struct err *err)
 {
-    size_t len = 0;
-    const char *head = tar_shape_next(r->shape, &len);
+    const struct tar_entry *e = &r->last;
 
+    if (!e->name)
+        return 0;
     buf_clear(&r->head);
-    if (tar_head(entry->name, entry->is_dir, entry->size, entry->mtime,
-                 &r->head, err))
+    if (tar_writer_head(r->same, e->name, e->is_dir, e->size, e->mtime,
+                        &r->head, err))
         return -1;
-    if (head && len == r->head.len && memcmp(head, r->head.data, len) == 0)
+    if (r->found.len == r->head.len &&
+        memcmp(r->found.data, r->head.data, r->head.len) == 0)
         return 0;
     /* a name may hold what no line should */
     return err_set(err, ERR_INPUT,
                    "%s: an entry's header is not as it would be written",
                    r->path);
+}
+
+static void keep_head(struct tar_reader *r, const struct tar_entry *entry)
+{
+    size_t len = 0;
+    const char *head = tar_shape_next(r->shape, &len);
+
+    free((char *)r->last.name);
+    r->last = *entry;
+    r->last.name = xstrdup(entry->name);
+    buf_clear(&r->found);
+    if (head)
+        buf_add(&r->found, head, len);
 }
 
 int tar_reader_next(struct tar_reader *r, struct tar_entry *entry,
@@ -241,16 +265,19 @@ int tar_reader_next(struct tar_reader *r, struct tar_entry *entry,
     struct archive_entry *e;
     int state = archive_read_next_header(r->tar, &e);
 
+    if (state != ARCHIVE_OK && state != ARCHIVE_EOF)
+        return failed(r, err);
+    if (check_head(r, err))
+        return -1;
     if (state == ARCHIVE_EOF)
         return check_end(r, err);
-    if (state != ARCHIVE_OK)
-        return failed(r, err);
     if (check_entry(r, e, err))
         return -1;
     *entry = (struct tar_entry){archive_entry_pathname(e),
                                 archive_entry_filetype(e) == AE_IFDIR,
                                 archive_entry_size(e), archive_entry_mtime(e)};
-    return check_head(r, entry, err) ? -1 : 1;
+    keep_head(r, entry);
+    return 1;
 }
 
 int64_t tar_reader_data(struct tar_reader *r, void *data, size_t len,

@@ -20,6 +20,7 @@ struct tar_writer {
     size_t out_cap;
     int64_t size;
     struct buf *copy; /* NULL: the bytes are not wanted */
+    bool is_over;     /* being released */
     struct err err;   /* of the callback */
 };
 
@@ -42,28 +43,34 @@ static int pack(struct tar_writer *w, const void *data, size_t len,
     return 0;
 }
 
+/* What went wrong stays in w->err: libarchive, told of a failure, would leave
+ * its own memory behind. */
 static la_ssize_t take(struct archive *tar, void *context, const void *data,
                        size_t len)
 {
     struct tar_writer *w = context;
 
     (void)tar;
+    if (w->is_over || w->err.code)
+        return (la_ssize_t)len;
     w->size += (int64_t)len;
     if (w->copy)
         buf_add(w->copy, data, len);
     if (w->zstd) {
         hash_add(w->hash, data, len);
-        if (pack(w, data, len, ZSTD_e_continue))
-            return -1;
+        pack(w, data, len, ZSTD_e_continue);
     }
     return (la_ssize_t)len;
 }
 
-/* The callback's own reason, or libarchive's. */
-static int failed(struct tar_writer *w, struct err *err)
+/* The callback's own reason, or libarchive's; `is_good`: this says that all is
+ * well. */
+static int result(struct tar_writer *w, bool is_good, struct err *err)
 {
     if (w->err.code)
         return err_set(err, w->err.code, "%s", w->err.text);
+    if (is_good)
+        return 0;
     const char *text = archive_error_string(w->tar);
     return err_set(err, ERR_SYSTEM, "%s: %s", w->path,
                    text ? text : "cannot be written");
@@ -100,7 +107,7 @@ struct tar_writer *tar_writer_new(int fd, const char *path, int64_t size,
                archive_write_add_filter_none(w->tar) ||
                archive_write_set_bytes_per_block(w->tar, 0) ||
                archive_write_open(w->tar, w, NULL, take, NULL)) {
-        failed(w, err);
+        result(w, false, err);
     } else {
         return w;
     }
@@ -112,10 +119,9 @@ void tar_writer_free(struct tar_writer *w)
 {
     if (!w)
         return;
-    if (w->tar) {
-        archive_write_fail(w->tar); /* writes nothing more */
+    w->is_over = true; /* nothing more is written */
+    if (w->tar)
         archive_write_free(w->tar);
-    }
     ZSTD_freeCCtx(w->zstd);
     hash_free(w->hash);
     free(w->out);
@@ -136,41 +142,41 @@ int tar_writer_entry(struct tar_writer *w, const char *name, bool is_dir,
     archive_entry_set_perm(entry, is_dir ? 0755 : 0644);
     archive_entry_set_size(entry, size);
     archive_entry_set_mtime(entry, (time_t)mtime, 0);
-    ret =
-        archive_write_header(w->tar, entry) == ARCHIVE_OK ? 0 : failed(w, err);
+    ret = result(w, archive_write_header(w->tar, entry) == ARCHIVE_OK, err);
     archive_entry_free(entry);
     return ret;
 }
 
-int tar_head(const char *name, bool is_dir, int64_t size, int64_t mtime,
-             struct buf *out, struct err *err)
+int tar_writer_head(struct tar_writer *w, const char *name, bool is_dir,
+                    int64_t size, int64_t mtime, struct buf *out,
+                    struct err *err)
 {
-    struct tar_writer *w = tar_writer_new(-1, name, 0, err);
-    int ret = -1;
+    /* what the entry before still lacks is no part of this one's head */
+    int ret = archive_write_finish_entry(w->tar) == ARCHIVE_FATAL
+                  ? result(w, false, err)
+                  : 0;
 
-    if (w) {
-        w->copy = out;
+    w->copy = out;
+    if (ret == 0)
         ret = tar_writer_entry(w, name, is_dir, size, mtime, err);
-    }
-    tar_writer_free(w);
+    w->copy = NULL;
     return ret;
 }
 
 int tar_writer_data(struct tar_writer *w, const void *data, size_t len,
                     struct err *err)
 {
-    return archive_write_data(w->tar, data, len) == (la_ssize_t)len
-               ? 0
-               : failed(w, err);
+    return result(w, archive_write_data(w->tar, data, len) == (la_ssize_t)len,
+                  err);
 }
 
 int tar_writer_end(struct tar_writer *w, char sha256[HASH_SHA256_HEX],
                    int64_t *size, struct err *err)
 {
-    if (archive_write_close(w->tar) != ARCHIVE_OK)
-        return failed(w, err);
+    if (result(w, archive_write_close(w->tar) == ARCHIVE_OK, err))
+        return -1;
     if (w->zstd && pack(w, NULL, 0, ZSTD_e_end))
-        return failed(w, err);
+        return result(w, false, err);
     if (sha256)
         hash_hex(w->hash, sha256);
     if (size)
