@@ -1,12 +1,8 @@
-/* Filters, tests and global functions. */
+/* Filters on lists and text, and the table of all. */
 #include "jinja/jinja_internal.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* --- arguments --- */
 
 void jargs_bind(struct rt *rt, struct jargs *args, const char *what,
                 const char *names, size_t need, bool positional,
@@ -43,24 +39,9 @@ void jargs_bind(struct rt *rt, struct jargs *args, const char *what,
         rt_fail(rt, ERR_INPUT, "%s: unexpected keyword argument", what);
 }
 
-/* sorted() wants an int for its reverse. */
-static bool is_reverse(struct rt *rt, struct jval v)
-{
-    if (v.type == JV_MISSING)
-        return false;
-    if (!jval_is_int(v))
-        jval_index(rt, v);
-    return jval_truth(rt, v);
-}
-
-static bool flag(struct rt *rt, struct jval v, bool otherwise)
+bool jargs_flag(struct rt *rt, struct jval v, bool otherwise)
 {
     return v.type == JV_MISSING ? otherwise : jval_truth(rt, v);
-}
-
-static struct jval lower(struct rt *rt, struct jval v)
-{
-    return v.type == JV_STR ? jstr_case(rt, v, "lower") : v;
 }
 
 /* --- attribute paths --- */
@@ -113,208 +94,6 @@ struct jval jfilter_getter(struct rt *rt, struct jval v, struct jval path,
             return v;
         p = dot + 1;
     }
-}
-
-/* --- sorting --- */
-
-struct sorting {
-    struct rt *rt;
-    bool is_plain; /* keys compare as they are, not as lists of one */
-};
-
-static bool less(struct sorting *s, struct jval a, struct jval b)
-{
-    if (s->is_plain)
-        return jval_order(s->rt, JC_LT, a, b);
-    for (size_t i = 0; i < a.list->n; i++)
-        if (!jval_equal(s->rt, a.list->v[i], b.list->v[i]))
-            return jval_order(s->rt, JC_LT, a.list->v[i], b.list->v[i]);
-    return false;
-}
-
-struct keyed {
-    struct jval key, value;
-};
-
-/* Stable, by merging. */
-static void merge_sort(struct sorting *s, struct keyed *v, struct keyed *spare,
-                       size_t n)
-{
-    for (size_t width = 1; width < n; width *= 2) {
-        for (size_t at = 0; at < n; at += 2 * width) {
-            size_t a = at, a_end = at + width < n ? at + width : n;
-            size_t b = a_end, b_end = a_end + width < n ? a_end + width : n;
-
-            for (size_t k = at; k < b_end; k++) {
-                bool from_b =
-                    a >= a_end || (b < b_end && less(s, v[b].key, v[a].key));
-
-                rt_step(s->rt, 1);
-                spare[k] = from_b ? v[b++] : v[a++];
-            }
-        }
-        memcpy(v, spare, n * sizeof(*v));
-    }
-}
-
-static struct jval sort_keyed(struct rt *rt, struct keyed *v, size_t n,
-                              bool reverse, bool is_plain)
-{
-    struct sorting s = {rt, is_plain};
-    struct keyed *spare = rt_alloc(rt, (n + 1) * sizeof(*spare));
-    struct jval out = jval_list(rt, JV_LIST, n);
-
-    for (size_t i = 0; reverse && i < n / 2; i++) {
-        struct keyed t = v[i];
-
-        v[i] = v[n - 1 - i];
-        v[n - 1 - i] = t;
-    }
-    merge_sort(&s, v, spare, n);
-    for (size_t i = 0; i < n; i++)
-        jlist_add(rt, out.list, v[reverse ? n - 1 - i : i].value);
-    return out;
-}
-
-/* The keys of an item: one for each comma separated path. */
-static struct jval sort_key(struct rt *rt, struct jval v, struct jval attribute,
-                            bool is_sensitive)
-{
-    struct jval keys = jval_list(rt, JV_LIST, 1), key;
-
-    if (attribute.type != JV_STR) {
-        key = jfilter_getter(rt, v, attribute, jval_missing);
-        jlist_add(rt, keys.list, is_sensitive ? key : lower(rt, key));
-        return keys;
-    }
-    const char *p = attribute.s->data, *end = p + attribute.s->len;
-    for (;;) {
-        const char *comma = end > p ? memchr(p, ',', (size_t)(end - p)) : NULL;
-        size_t len = (size_t)((comma ? comma : end) - p);
-
-        key = jfilter_getter(rt, v, jval_str(rt, p, len), jval_missing);
-        jlist_add(rt, keys.list, is_sensitive ? key : lower(rt, key));
-        if (!comma)
-            return keys;
-        p = comma + 1;
-    }
-}
-
-static struct jval f_sort(struct rt *rt, struct jval v, struct jargs *args)
-{
-    struct jval a[3];
-
-    jargs_bind(rt, args, "sort", "reverse,case_sensitive,attribute", 0, false,
-               a);
-    struct jval list = jval_to_list(rt, v);
-    size_t n = list.list->n;
-    struct keyed *keyed = rt_alloc(rt, (n + 1) * sizeof(*keyed));
-    for (size_t i = 0; i < n; i++)
-        keyed[i] = (struct keyed){
-            sort_key(rt, list.list->v[i], a[2], flag(rt, a[1], false)),
-            list.list->v[i]};
-    return sort_keyed(rt, keyed, n, is_reverse(rt, a[0]), false);
-}
-
-static struct jval f_dictsort(struct rt *rt, struct jval v, struct jargs *args)
-{
-    struct jval a[3];
-    size_t by = 0;
-
-    jargs_bind(rt, args, "dictsort", "case_sensitive,by,reverse", 0, false, a);
-    if (a[1].type != JV_MISSING) {
-        if (!jstr_is(a[1], "key") && !jstr_is(a[1], "value"))
-            rt_fail(rt, ERR_INPUT,
-                    "dictsort: by must be either \"key\" or \"value\"");
-        by = jstr_is(a[1], "value");
-    }
-    if (v.type == JV_UNDEF)
-        jval_undef_fail(rt, v);
-    if (v.type != JV_DICT)
-        rt_fail(rt, ERR_INPUT, "dictsort: '%s' object has no items",
-                jval_typename(v));
-    struct jview view = {v.dict, JVIEW_ITEMS};
-    struct jval items =
-        jval_to_list(rt, (struct jval){.type = JV_VIEW, .view = &view});
-    size_t n = items.list->n;
-    struct keyed *keyed = rt_alloc(rt, (n + 1) * sizeof(*keyed));
-    for (size_t i = 0; i < n; i++) {
-        struct jval key = items.list->v[i].list->v[by];
-
-        keyed[i] = (struct keyed){flag(rt, a[0], false) ? key : lower(rt, key),
-                                  items.list->v[i]};
-    }
-    return sort_keyed(rt, keyed, n, is_reverse(rt, a[2]), true);
-}
-
-static struct jval min_max(struct rt *rt, struct jval v, struct jargs *args,
-                           const char *what, enum jcompare op)
-{
-    struct jval a[2], item, best = jval_missing, best_key = jval_missing;
-
-    jargs_bind(rt, args, what, "case_sensitive,attribute", 0, false, a);
-    struct jiter *it = jiter_new(rt, v);
-    while (jiter_next(rt, it, &item)) {
-        struct jval key = jfilter_getter(rt, item, a[1], jval_missing);
-
-        if (!flag(rt, a[0], false))
-            key = lower(rt, key);
-        if (best.type == JV_MISSING || jval_order(rt, op, key, best_key)) {
-            best = item;
-            best_key = key;
-        }
-    }
-    return best.type == JV_MISSING
-               ? jval_undef(rt, "no aggregated item, sequence was empty")
-               : best;
-}
-
-static struct jval f_min(struct rt *rt, struct jval v, struct jargs *args)
-{
-    return min_max(rt, v, args, "min", JC_LT);
-}
-
-static struct jval f_max(struct rt *rt, struct jval v, struct jargs *args)
-{
-    return min_max(rt, v, args, "max", JC_GT);
-}
-
-static struct jval f_groupby(struct rt *rt, struct jval v, struct jargs *args)
-{
-    struct jval a[3], out = jval_list(rt, JV_LIST, 0), last = jval_missing;
-
-    jargs_bind(rt, args, "groupby", "attribute,default,case_sensitive", 1,
-               false, a);
-    bool is_sensitive = flag(rt, a[2], false);
-    struct jval list = jval_to_list(rt, v);
-    size_t n = list.list->n;
-    struct keyed *keyed = rt_alloc(rt, (n + 1) * sizeof(*keyed));
-    for (size_t i = 0; i < n; i++) {
-        struct jval pair = jval_list(rt, JV_TUPLE, 2);
-        struct jval key = jfilter_getter(rt, list.list->v[i], a[0], a[1]);
-
-        jlist_add(rt, pair.list, key);
-        jlist_add(rt, pair.list, list.list->v[i]);
-        keyed[i] = (struct keyed){is_sensitive ? key : lower(rt, key), pair};
-    }
-    list = sort_keyed(rt, keyed, n, false, true);
-    for (size_t i = 0; i < n; i++) {
-        struct jval key = list.list->v[i].list->v[0];
-        struct jval folded = is_sensitive ? key : lower(rt, key);
-
-        if (last.type == JV_MISSING || !jval_equal(rt, folded, last)) {
-            struct jval group = jval_list(rt, JV_TUPLE, 2);
-
-            group.list->is_group = true;
-            jlist_add(rt, group.list, key);
-            jlist_add(rt, group.list, jval_list(rt, JV_LIST, 0));
-            jlist_add(rt, out.list, group);
-            last = folded;
-        }
-        jlist_add(rt, out.list->v[out.list->n - 1].list->v[1].list,
-                  list.list->v[i].list->v[1]);
-    }
-    return out;
 }
 
 /* --- lists --- */
@@ -471,7 +250,7 @@ static struct jval f_unique(struct rt *rt, struct jval v, struct jargs *args)
     struct jval a[2], out = jiter_lazy(rt, JI_UNIQUE, v);
 
     jargs_bind(rt, args, "unique", "case_sensitive,attribute", 0, false, a);
-    out.iter->by_attr = flag(rt, a[0], false);
+    out.iter->by_attr = jargs_flag(rt, a[0], false);
     out.iter->attr = a[1];
     out.iter->seen = rt_alloc(rt, sizeof(struct jdict));
     return out;
@@ -606,7 +385,7 @@ static struct jval f_indent(struct rt *rt, struct jval v, struct jargs *args)
     newline.safe = v.type == JV_STR && v.safe;
     struct jval lines = jstr_splitlines(rt, jval_add(rt, v, newline), false);
     struct jval out = jval_missing;
-    bool with_blank = flag(rt, a[2], false);
+    bool with_blank = jargs_flag(rt, a[2], false);
     for (size_t i = 0; i < lines.list->n; i++) {
         struct jval line = lines.list->v[i];
 
@@ -619,7 +398,7 @@ static struct jval f_indent(struct rt *rt, struct jval v, struct jargs *args)
             out = jval_add(rt, out, by);
         out = jval_add(rt, out, line);
     }
-    return flag(rt, a[1], false) ? jval_add(rt, by, out) : out;
+    return jargs_flag(rt, a[1], false) ? jval_add(rt, by, out) : out;
 }
 
 static struct jval f_format(struct rt *rt, struct jval v, struct jargs *args)
@@ -725,7 +504,7 @@ static struct jval f_truncate(struct rt *rt, struct jval v, struct jargs *args)
     if (v.type != JV_STR)
         rt_fail(rt, ERR_UNSUPPORTED, "truncate of a %s", jval_typename(v));
     v = jval_slice(rt, v, jval_missing, jval_int(length - end_n), jval_missing);
-    if (!flag(rt, a[1], false))
+    if (!jargs_flag(rt, a[1], false))
         for (size_t i = v.s->len; i > 0; i--)
             if (v.s->data[i - 1] == ' ') {
                 bool is_safe = v.safe;
@@ -745,7 +524,7 @@ static struct jval f_filesizeformat(struct rt *rt, struct jval v,
     double bytes, unit;
 
     jargs_bind(rt, args, "filesizeformat", "binary", 0, false, &a);
-    bool is_binary = flag(rt, a, false);
+    bool is_binary = jargs_flag(rt, a, false);
     double base = is_binary ? 1024 : 1000;
     if (v.type == JV_STR) {
         if (!jstr_to_float(rt, v, &bytes))
@@ -773,217 +552,31 @@ static struct jval f_tojson(struct rt *rt, struct jval v, struct jargs *args)
     return jjson_dump(rt, args, v);
 }
 
-/* --- numbers and defaults --- */
+/* --- the table --- */
 
-static struct jval f_default(struct rt *rt, struct jval v, struct jargs *args)
-{
-    struct jval a[2];
-
-    jargs_bind(rt, args, "default", "default_value,boolean", 0, false, a);
-    if (v.type == JV_UNDEF || (flag(rt, a[1], false) && !jval_truth(rt, v)))
-        return a[0].type == JV_MISSING ? jval_cstr(rt, "") : a[0];
-    return v;
-}
-
-static struct jval f_abs(struct rt *rt, struct jval v, struct jargs *args)
-{
-    jargs_bind(rt, args, "abs", "", 0, true, NULL);
-    if (v.type == JV_FLOAT)
-        return jval_float(fabs(v.f));
-    if (!jval_is_int(v))
-        rt_fail(rt, ERR_INPUT, "bad operand type for abs(): '%s'",
-                jval_typename(v));
-    bool is_negative =
-        v.type == JV_BIG ? v.big->negative : jval_index(rt, v) < 0;
-    return is_negative         ? jval_negate(rt, v)
-           : v.type == JV_BOOL ? jval_int(v.b)
-                               : v;
-}
-
-static struct jval f_int(struct rt *rt, struct jval v, struct jargs *args)
-{
-    struct jval a[2], out;
-    double f;
-
-    jargs_bind(rt, args, "int", "default,base", 0, false, a);
-    struct jval otherwise = a[0].type == JV_MISSING ? jval_int(0) : a[0];
-    if (v.type == JV_UNDEF)
-        jval_undef_fail(rt, v);
-    if (v.type == JV_BOOL)
-        return jval_int(v.b);
-    if (jval_is_int(v))
-        return v;
-    if (v.type == JV_FLOAT) {
-        if (isinf(v.f))
-            rt_fail(rt, ERR_INPUT, "cannot convert float infinity to integer");
-        return isnan(v.f) ? otherwise : jval_from_double(rt, v.f);
-    }
-    if (v.type != JV_STR)
-        return otherwise;
-    int64_t base = 10;
-    if (a[1].type != JV_MISSING) {
-        /* int() of a base that is no int is caught; then float() is tried */
-        base = jval_is_int(a[1]) ? jval_clamp(rt, a[1]) : -1;
-    }
-    if (jstr_to_int(rt, v, base, &out))
-        return out;
-    if (!jstr_to_float(rt, v, &f) || !isfinite(f))
-        return otherwise;
-    return jval_from_double(rt, f);
-}
-
-static struct jval f_float(struct rt *rt, struct jval v, struct jargs *args)
-{
-    struct jval a;
-    double f;
-
-    jargs_bind(rt, args, "float", "default", 0, false, &a);
-    if (v.type == JV_UNDEF)
-        jval_undef_fail(rt, v);
-    if (jval_is_number(v))
-        return jval_float(jval_number(rt, v));
-    if (v.type == JV_STR && jstr_to_float(rt, v, &f))
-        return jval_float(f);
-    return a.type == JV_MISSING ? jval_float(0) : a;
-}
-
-/* A float to a multiple of 10^places, places < 0, half to even: on the exact
- * decimal digits. */
-static double round_tens(double f, int64_t places)
-{
-    char text[400], *p;
-    int digits;
-
-    if (places < -400)
-        return copysign(0.0, f);
-    /* the exact whole part; what is behind the point only breaks ties */
-    snprintf(text, sizeof(text), "%.0f", trunc(fabs(f)));
-    digits = (int)strlen(text);
-    bool has_rest = fabs(f) != trunc(fabs(f));
-    int keep = digits + (int)places;
-    if (keep < 0)
-        return copysign(0.0, f);
-    p = text + keep;
-    bool is_above = *p > '5', is_half = *p == '5';
-    for (char *q = p + 1; is_half && *q; q++)
-        has_rest |= *q != '0';
-    if (is_half)
-        is_above = has_rest || (keep > 0 && (p[-1] - '0') % 2 == 1);
-    memset(p, '0', (size_t)(digits - keep));
-    double whole = strtod(text, NULL);
-    if (is_above) {
-        char more[sizeof(text) + 1];
-
-        /* one up in the last kept place, with the carry */
-        snprintf(more, sizeof(more), "0%s", text);
-        int i = keep;
-        while (more[i] == '9')
-            more[i--] = '0';
-        more[i]++;
-        whole = strtod(more, NULL);
-    }
-    return copysign(whole, f);
-}
-
-static struct jval round_int(struct rt *rt, struct jval v, int64_t places)
-{
-    struct jval unit, q, r, twice;
-
-    if (v.type == JV_BOOL)
-        v = jval_int(v.b);
-    if (places >= 0)
-        return v;
-    if (places < -5000)
-        return jval_int(0);
-    unit = jbig_pow(rt, jval_int(10), (uint64_t)-places);
-    jbig_divmod(rt, v, unit, &q, &r);
-    twice = jval_arith(rt, JN_MUL, r, jval_int(2));
-    bool is_odd = jval_truth(rt, jval_arith(rt, JN_MOD, q, jval_int(2)));
-    if (jval_order(rt, JC_GT, twice, unit) ||
-        (is_odd && jval_equal(rt, twice, unit)))
-        q = jval_add(rt, q, jval_int(1));
-    return jval_arith(rt, JN_MUL, q, unit);
-}
-
-static struct jval f_round(struct rt *rt, struct jval v, struct jargs *args)
-{
-    struct jval a[2];
-    char text[512];
-
-    jargs_bind(rt, args, "round", "precision,method", 0, false, a);
-    bool is_common = a[1].type == JV_MISSING || jstr_is(a[1], "common");
-    bool is_ceil = jstr_is(a[1], "ceil");
-    if (!is_common && !is_ceil && !jstr_is(a[1], "floor"))
-        rt_fail(rt, ERR_INPUT, "round: method must be common, ceil or floor");
-    struct jval precision = a[0].type == JV_MISSING ? jval_int(0) : a[0];
-    if (v.type == JV_UNDEF)
-        jval_undef_fail(rt, v);
-    if (!jval_is_number(v))
-        rt_fail(rt, ERR_INPUT, "round: '%s' object is not a number",
-                jval_typename(v));
-    if (!is_common) {
-        struct jval ten = jval_arith(rt, JN_POW, jval_int(10), precision);
-        struct jval scaled = jval_arith(rt, JN_MUL, v, ten);
-
-        if (scaled.type == JV_FLOAT) {
-            if (!isfinite(scaled.f))
-                rt_fail(rt, ERR_INPUT, "cannot convert float to integer");
-            scaled = jval_from_double(rt, is_ceil ? ceil(scaled.f)
-                                                  : floor(scaled.f));
-        }
-        return jval_arith(rt, JN_DIV, scaled, ten);
-    }
-    if (precision.type == JV_NONE) {
-        if (v.type != JV_FLOAT)
-            return round_int(rt, v, 0);
-        if (!isfinite(v.f))
-            rt_fail(rt, ERR_INPUT, "cannot convert float to integer");
-        return jval_from_double(rt, rint(v.f));
-    }
-    int64_t places = jval_index(rt, precision);
-    if (v.type != JV_FLOAT)
-        return round_int(rt, v, places);
-    if (!isfinite(v.f) || places > 323)
-        return v;
-    if (places < 0) {
-        double f = round_tens(v.f, places);
-
-        if (isinf(f))
-            rt_fail(rt, ERR_INPUT, "rounded value too large to represent");
-        return jval_float(f);
-    }
-    /* libc prints the exact value, half to even, as Python does; the places
-     * above are more than any double has in front of and behind the point */
-    int n = snprintf(NULL, 0, "%.*f", (int)places, v.f);
-    char *exact = n < (int)sizeof(text) ? text : rt_alloc(rt, (size_t)n + 1);
-    snprintf(exact, (size_t)n + 1, "%.*f", (int)places, v.f);
-    return jval_float(strtod(exact, NULL));
-}
-
-typedef struct jval filter_function(struct rt *, struct jval, struct jargs *);
 static const struct {
     const char *name;
-    filter_function *call;
+    jfilter_function *call;
 } filters[] = {
-    {"abs", f_abs},
+    {"abs", jfilter_abs},
     {"attr", f_attr},
     {"batch", f_batch},
     {"capitalize", f_capitalize},
     {"center", f_center},
     {"count", f_length},
-    {"d", f_default},
-    {"default", f_default},
-    {"dictsort", f_dictsort},
+    {"d", jfilter_default},
+    {"default", jfilter_default},
+    {"dictsort", jfilter_dictsort},
     {"e", f_escape},
     {"escape", f_escape},
     {"filesizeformat", f_filesizeformat},
     {"first", f_first},
-    {"float", f_float},
+    {"float", jfilter_float},
     {"forceescape", f_forceescape},
     {"format", f_format},
-    {"groupby", f_groupby},
+    {"groupby", jfilter_groupby},
     {"indent", f_indent},
-    {"int", f_int},
+    {"int", jfilter_int},
     {"items", f_items},
     {"join", f_join},
     {"last", f_last},
@@ -991,18 +584,18 @@ static const struct {
     {"list", f_list},
     {"lower", f_lower},
     {"map", f_map},
-    {"max", f_max},
-    {"min", f_min},
+    {"max", jfilter_max},
+    {"min", jfilter_min},
     {"reject", f_reject},
     {"rejectattr", f_rejectattr},
     {"replace", f_replace},
     {"reverse", f_reverse},
-    {"round", f_round},
+    {"round", jfilter_round},
     {"safe", f_safe},
     {"select", f_select},
     {"selectattr", f_selectattr},
     {"slice", f_slice},
-    {"sort", f_sort},
+    {"sort", jfilter_sort},
     {"string", f_string},
     {"sum", f_sum},
     {"title", f_title},
@@ -1042,343 +635,4 @@ struct jval jfilter_call(struct rt *rt, int filter, struct jval v,
     v = filters[filter].call(rt, v, args);
     rt_leave(rt);
     return v;
-}
-
-/* --- tests --- */
-
-enum test {
-    T_ODD,
-    T_EVEN,
-    T_DIVISIBLEBY,
-    T_DEFINED,
-    T_UNDEFINED,
-    T_FILTER,
-    T_TEST,
-    T_NONE,
-    T_BOOLEAN,
-    T_FALSE,
-    T_TRUE,
-    T_INTEGER,
-    T_FLOAT,
-    T_LOWER,
-    T_UPPER,
-    T_STRING,
-    T_MAPPING,
-    T_NUMBER,
-    T_SEQUENCE,
-    T_ITERABLE,
-    T_CALLABLE,
-    T_SAMEAS,
-    T_ESCAPED,
-    T_IN,
-    T_EQ,
-    T_NE,
-    T_GT,
-    T_GE,
-    T_LT,
-    T_LE,
-};
-static const struct {
-    const char *name;
-    enum test test;
-} tests[] = {
-    {"odd", T_ODD},
-    {"even", T_EVEN},
-    {"divisibleby", T_DIVISIBLEBY},
-    {"defined", T_DEFINED},
-    {"undefined", T_UNDEFINED},
-    {"filter", T_FILTER},
-    {"test", T_TEST},
-    {"none", T_NONE},
-    {"boolean", T_BOOLEAN},
-    {"false", T_FALSE},
-    {"true", T_TRUE},
-    {"integer", T_INTEGER},
-    {"float", T_FLOAT},
-    {"lower", T_LOWER},
-    {"upper", T_UPPER},
-    {"string", T_STRING},
-    {"mapping", T_MAPPING},
-    {"number", T_NUMBER},
-    {"sequence", T_SEQUENCE},
-    {"iterable", T_ITERABLE},
-    {"callable", T_CALLABLE},
-    {"sameas", T_SAMEAS},
-    {"escaped", T_ESCAPED},
-    {"in", T_IN},
-    {"==", T_EQ},
-    {"eq", T_EQ},
-    {"equalto", T_EQ},
-    {"!=", T_NE},
-    {"ne", T_NE},
-    {">", T_GT},
-    {"gt", T_GT},
-    {"greaterthan", T_GT},
-    {"ge", T_GE},
-    {">=", T_GE},
-    {"<", T_LT},
-    {"lt", T_LT},
-    {"lessthan", T_LT},
-    {"<=", T_LE},
-    {"le", T_LE},
-};
-
-int jtest_find(const char *name, size_t len)
-{
-    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-        if (strlen(tests[i].name) == len &&
-            memcmp(tests[i].name, name, len) == 0)
-            return (int)i;
-    return -1;
-}
-
-static bool is_cased(struct rt *rt, struct jval v, unsigned want,
-                     unsigned other)
-{
-    bool has = false;
-
-    v = jval_to_str(rt, v);
-    rt_step(rt, v.s->len / 16);
-    for (size_t i = 0; i < v.s->len;) {
-        uint32_t c = juni_next(v.s->data, &i);
-
-        if (juni_is(c, other | JUNI_TITLE))
-            return false;
-        has |= juni_is(c, want);
-    }
-    return has;
-}
-
-static bool is_callable(struct jval v)
-{
-    switch (v.type) {
-    case JV_UNDEF:
-    case JV_MACRO:
-    case JV_METHOD:
-    case JV_FUNC:
-    case JV_LOOP:
-    case JV_JOINER:
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool jtest_call(struct rt *rt, int test, struct jval v, struct jargs *args)
-{
-    static const enum jcompare orders[] = {[T_GT - T_GT] = JC_GT,
-                                           [T_GE - T_GT] = JC_GE,
-                                           [T_LT - T_GT] = JC_LT,
-                                           [T_LE - T_GT] = JC_LE};
-    enum test t = tests[test].test;
-    struct jval other;
-    bool takes_one = t == T_DIVISIBLEBY || t == T_SAMEAS || t >= T_IN;
-
-    jargs_bind(rt, args, tests[test].name, takes_one ? "other" : "",
-               takes_one ? 1 : 0, t >= T_EQ, takes_one ? &other : NULL);
-    switch (t) {
-    case T_ODD:
-    case T_EVEN:
-    case T_DIVISIBLEBY:
-        v = jval_arith(rt, JN_MOD, v, t == T_DIVISIBLEBY ? other : jval_int(2));
-        return jval_equal(rt, v, jval_int(t == T_ODD));
-    case T_DEFINED:
-        return v.type != JV_UNDEF;
-    case T_UNDEFINED:
-        return v.type == JV_UNDEF;
-    case T_FILTER:
-    case T_TEST: {
-        if (v.type != JV_STR)
-            return false;
-        if (t == T_TEST)
-            return jtest_find(v.s->data, v.s->len) >= 0;
-        char *name = rt_printf(rt, "%.*s", (int)v.s->len, v.s->data);
-        return jfilter_find(v.s->data, v.s->len) >= 0 || jfilter_is_known(name);
-    }
-    case T_NONE:
-        return v.type == JV_NONE;
-    case T_BOOLEAN:
-        return v.type == JV_BOOL;
-    case T_FALSE:
-    case T_TRUE:
-        return v.type == JV_BOOL && v.b == (t == T_TRUE);
-    case T_INTEGER:
-        return v.type == JV_INT || v.type == JV_BIG;
-    case T_FLOAT:
-        return v.type == JV_FLOAT;
-    case T_LOWER:
-        return is_cased(rt, v, JUNI_LOWER, JUNI_UPPER);
-    case T_UPPER:
-        return is_cased(rt, v, JUNI_UPPER, JUNI_LOWER);
-    case T_STRING:
-        return v.type == JV_STR;
-    case T_MAPPING:
-        return v.type == JV_DICT;
-    case T_NUMBER:
-        return jval_is_number(v);
-    case T_SEQUENCE:
-        return jval_is_iterable(v) && v.type != JV_VIEW && v.type != JV_ITER &&
-               v.type != JV_LOOP;
-    case T_ITERABLE:
-        return jval_is_iterable(v);
-    case T_CALLABLE:
-        return is_callable(v);
-    case T_SAMEAS:
-        return jval_is_same(rt, v, other);
-    case T_ESCAPED:
-        return v.type == JV_STR && v.safe;
-    case T_IN:
-        return jval_in(rt, v, other);
-    case T_EQ:
-        return jval_equal(rt, v, other);
-    case T_NE:
-        return !jval_equal(rt, v, other);
-    default:
-        return jval_order(rt, orders[t - T_GT], v, other);
-    }
-}
-
-/* --- global functions --- */
-
-bool jfunc_find(const char *name, enum jfunc *out)
-{
-    static const char *const names[] = {
-        [JF_RANGE] = "range",           [JF_DICT] = "dict",
-        [JF_NAMESPACE] = "namespace",   [JF_CYCLER] = "cycler",
-        [JF_JOINER] = "joiner",         [JF_RAISE] = "raise_exception",
-        [JF_STRFTIME] = "strftime_now", [JF_LIPSUM] = "lipsum",
-    };
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(names[i], name) == 0) {
-            *out = (enum jfunc)i;
-            return true;
-        }
-    return false;
-}
-
-static struct jval call_range(struct rt *rt, struct jargs *args)
-{
-    struct jval a[3];
-    struct jrange *r = rt_alloc(rt, sizeof(*r));
-    int64_t stop;
-
-    jargs_bind(rt, args, "range", "start,stop,step", 1, true, a);
-    if (a[1].type == JV_MISSING) {
-        stop = jval_index(rt, a[0]);
-    } else {
-        r->start = jval_index(rt, a[0]);
-        stop = jval_index(rt, a[1]);
-    }
-    r->step = a[2].type == JV_MISSING ? 1 : jval_index(rt, a[2]);
-    if (r->step == 0)
-        rt_fail(rt, ERR_INPUT, "range: step must not be zero");
-    uint64_t span = 0, by = (uint64_t)r->step;
-    if (r->step > 0 ? stop > r->start : stop < r->start)
-        span = r->step > 0 ? (uint64_t)stop - (uint64_t)r->start
-                           : (uint64_t)r->start - (uint64_t)stop;
-    by = r->step > 0 ? by : 0 - by;
-    uint64_t n = span ? (span - 1) / by + 1 : 0;
-    if (n > 100000)
-        rt_fail(rt, ERR_INPUT, "range of more than 100000 values");
-    r->stop = stop;
-    r->n = (int64_t)n;
-    return (struct jval){.type = JV_RANGE, .range = r};
-}
-
-/* dict(...) and namespace(...): a mapping or pairs, then keywords. */
-static struct jval call_dict(struct rt *rt, struct jargs *args, bool is_ns)
-{
-    struct jval out = jval_dict(rt), pair;
-
-    if (args->n > 1)
-        rt_fail(rt, ERR_INPUT, "dict expected at most 1 argument, got %zu",
-                args->n);
-    if (args->n && args->v[0].type == JV_UNDEF)
-        jval_undef_fail(rt, args->v[0]); /* it is asked for its keys */
-    if (args->n && args->v[0].type == JV_DICT) {
-        out.dict = jdict_copy(rt, args->v[0].dict);
-    } else if (args->n) {
-        struct jiter *it = jiter_new(rt, args->v[0]);
-
-        while (jiter_next(rt, it, &pair)) {
-            pair = jval_to_list(rt, pair);
-            if (pair.list->n != 2)
-                rt_fail(rt, ERR_INPUT,
-                        "dict: an element has length %zu; 2 is "
-                        "required",
-                        pair.list->n);
-            jdict_put(rt, out.dict, pair.list->v[0], pair.list->v[1]);
-        }
-    }
-    for (size_t i = 0; args->kw && i < args->kw->n; i++)
-        jdict_put(rt, out.dict, args->kw->v[i].key, args->kw->v[i].value);
-    if (is_ns) {
-        out.type = JV_NAMESPACE;
-        for (size_t i = 0; rt->t->is_524 && i < out.dict->n; i++) {
-            struct jval key = out.dict->v[i].key;
-
-            if (key.type == JV_STR && key.s->len && key.s->data[0] == '_')
-                rt_fail(rt, ERR_INPUT,
-                        "a namespace attribute may not start with '_'");
-        }
-    }
-    return out;
-}
-
-__attribute__((noreturn)) static void raise(struct rt *rt, struct jargs *args)
-{
-    struct jval text;
-
-    jargs_bind(rt, args, "raise_exception", "message", 1, false, &text);
-    text = jval_to_str(rt, text);
-    if (rt->results) {
-        rt->results->raised = true;
-        buf_clear(&rt->results->why);
-        buf_add(&rt->results->why, text.s->data, text.s->len);
-    }
-    size_t len = text.s->len;
-    while (len > 400 || (len > 0 && len < text.s->len &&
-                         ((unsigned char)text.s->data[len] & 0xc0) == 0x80))
-        len--;
-    char *line = rt_printf(rt, "%.*s", (int)len, text.s->data);
-    for (char *p = line; *p; p++)
-        if (*p == '\n' || *p == '\r')
-            *p = ' '; /* a message is one line */
-    rt_fail(rt, ERR_INPUT, "%s", line);
-}
-
-struct jval jfunc_call(struct rt *rt, enum jfunc func, struct jargs *args)
-{
-    struct jval v = jval_none;
-
-    switch (func) {
-    case JF_RANGE:
-        return call_range(rt, args);
-    case JF_DICT:
-    case JF_NAMESPACE:
-        return call_dict(rt, args, func == JF_NAMESPACE);
-    case JF_CYCLER:
-        if (args->n == 0 || args->kw)
-            rt_fail(rt, ERR_INPUT, "cycler: at least one item is needed");
-        v = (struct jval){.type = JV_CYCLER,
-                          .cycler = rt_alloc(rt, sizeof(struct jcycler))};
-        for (size_t i = 0; i < args->n; i++)
-            jlist_add(rt, &v.cycler->items, args->v[i]);
-        return v;
-    case JF_JOINER:
-        v = (struct jval){.type = JV_JOINER,
-                          .joiner = rt_alloc(rt, sizeof(struct jjoiner))};
-        jargs_bind(rt, args, "joiner", "sep", 0, false, &v.joiner->sep);
-        if (v.joiner->sep.type == JV_MISSING)
-            v.joiner->sep = jval_cstr(rt, ", ");
-        return v;
-    case JF_RAISE:
-        raise(rt, args);
-    case JF_STRFTIME:
-        jargs_bind(rt, args, "strftime_now", "format", 1, false, &v);
-        return jformat_time(rt, v);
-    default:
-        rt_fail(rt, ERR_UNSUPPORTED, "the function 'lipsum'");
-    }
 }

@@ -4,8 +4,9 @@
 /*
  * Inside of the template engine.  jinja_lex and jinja_parse make a tree,
  * jinja_scope gives every name its place as upstream's compiler does,
- * jinja_eval runs it; jinja_value, _bigint, _format, _json, _filters and
- * _methods are Python's values.
+ * jinja_eval runs it.  Python's values: jinja_value, _dict, _bigint, _print,
+ * _format, _json, _compare, _arith, _iter; what they answer to: _attr,
+ * _methods, _filters (_sort, _numbers), _tests, _globals.
  *
  * An error leaves through rt_fail(), which jumps out to the one setjmp of a
  * compile or render: everything either of them allocates is in one arena, so
@@ -305,7 +306,7 @@ struct rt {
     uint64_t steps;
     unsigned calls, depth;
     unsigned folding; /* inside a constant expression */
-    size_t memory; /* arena bytes when it began */
+    size_t memory;    /* arena bytes when it began */
     struct err *err;
     jmp_buf jump;
 };
@@ -394,7 +395,7 @@ bool jinja_loop_filter(struct rt *rt, struct jiter *it, struct jval *out);
 struct jval jinja_loop_length(struct rt *rt, struct jloop *loop);
 int64_t jinja_loop_index(const struct jloop *loop);
 
-/* jinja_value.c */
+/* jinja_value.c, _dict, _print, _compare */
 extern const struct jval jval_none, jval_true, jval_false, jval_missing;
 struct jval jval_bool(bool b);
 struct jval jval_int(int64_t i);
@@ -410,6 +411,9 @@ void jlist_add(struct rt *rt, struct jlist *l, struct jval v);
 struct jval *jdict_get(struct rt *rt, struct jdict *d, struct jval key);
 struct jval *jdict_find(struct rt *rt, struct jdict *d, const char *key);
 void jdict_put(struct rt *rt, struct jdict *d, struct jval key, struct jval v);
+/* The place of a key with that hash, SIZE_MAX when it is not there. */
+size_t jdict_place(struct rt *rt, struct jdict *d, struct jval key,
+                   uint64_t hash);
 struct jdict *jdict_copy(struct rt *rt, const struct jdict *d);
 const char *jval_typename(struct jval v);
 bool jval_truth(struct rt *rt, struct jval v);
@@ -421,6 +425,7 @@ bool jval_len(struct rt *rt, struct jval v, int64_t *out);
 bool jval_is_int(struct jval v); /* bool too */
 bool jval_is_number(struct jval v);
 bool jval_is_iterable(struct jval v);
+bool jval_is_sequence(struct jval v);                    /* str, list, tuple */
 struct jval jval_to_str(struct rt *rt, struct jval v);   /* str(v) */
 struct jval jval_soft_str(struct rt *rt, struct jval v); /* Markup stays */
 struct jval jval_repr(struct rt *rt, struct jval v);
@@ -438,14 +443,14 @@ struct jval jval_slice(struct rt *rt, struct jval v, struct jval start,
 struct jval jval_escape(struct rt *rt, struct jval v);
 bool jstr_is(struct jval v, const char *text);
 
-/* arithmetic */
+/* jinja_arith.c */
 struct jval jval_add(struct rt *rt, struct jval a, struct jval b);
 struct jval jval_arith(struct rt *rt, enum jnode_type op, struct jval a,
                        struct jval b);
 struct jval jval_negate(struct rt *rt, struct jval v);
 struct jval jval_from_double(struct rt *rt, double f); /* int(f), f finite */
 
-/* iteration */
+/* jinja_iter.c */
 enum jiter_kind {
     JI_EMPTY,
     JI_LIST,
@@ -502,7 +507,16 @@ struct jval jbig_from_double(struct rt *rt, double f);
 struct jval jbig_parse(struct rt *rt, const char *digits, size_t n, int base);
 void jbig_print(struct rt *rt, struct jsb *b, struct jval v, int base);
 
-/* jinja_filters.c */
+/* jinja_sort.c, jinja_numbers.c: filters for the table in jinja_filters.c */
+typedef struct jval jfilter_function(struct rt *rt, struct jval v,
+                                     struct jargs *args);
+jfilter_function jfilter_sort, jfilter_dictsort, jfilter_min, jfilter_max,
+    jfilter_groupby, jfilter_default, jfilter_abs, jfilter_int, jfilter_float,
+    jfilter_round;
+/* An argument as a flag; `otherwise` when it is missing. */
+bool jargs_flag(struct rt *rt, struct jval v, bool otherwise);
+
+/* jinja_filters.c, jinja_tests.c, jinja_globals.c */
 int jfilter_find(const char *name, size_t len);
 int jtest_find(const char *name, size_t len);
 bool jfilter_is_known(const char *name); /* upstream has it, we do not */
