@@ -4,10 +4,11 @@
 
 PARITY.json's records name the reference's states, STATES is what assay-forward
 --parity wrote of them in bf16.  A pass with exact sums (in f64) and the same
-rounding points is led to each of the two: wherever its states leave them, one of
-the values that lie nearer to a midpoint of two bf16 than f32 sums err must fall
-the other way.  Prints those values.  Ends with 1 when no such values do it: then
-the difference is a defect.
+rounding points is led to each of the two, as far as the first position in which
+they differ: wherever its states leave them, a value that lies nearer to a midpoint
+of two bf16 than f32 sums err must fall the other way.  Prints those values; none
+where the states are those of exact sums.  Ends with 1 when no such values lead
+there: then the difference is a defect.
 
 Needs torch 2.13.0 (CPU), safetensors.
 """
@@ -29,8 +30,9 @@ def differing(states, target):
 
 
 def lead(exact, ids, target):
-    """The coins whose turning makes the pass equal to target; None if none do."""
-    exact.flips, turned = set(), []
+    """Turns coins until the pass is equal to target: their number, None if it
+    never is."""
+    exact.flips, turned = set(), 0
     while True:
         exact.coins = []
         at = differing(exact.run(ids)[0], target)
@@ -43,18 +45,17 @@ def lead(exact, ids, target):
         for coin in sorted(coins, key=lambda c: (c.row != at, c.margin / c.bound)):
             exact.flips.add((coin.site, coin.at))
             if differing(exact.run(seen)[0], target) is None:
-                turned.append(coin)
+                turned += 1
+                show(coin)
                 break
             exact.flips.remove((coin.site, coin.at))
         else:
             return None
 
 
-def show(title, coins):
-    print(f"  {title}: {len(coins)} turned" if coins else f"  {title}: as exact sums")
-    for c in coins:
-        print(f"    position {c.row}: {c.site}[{c.at[-1]}] = {c.value:.10g}, "
-              f"{c.margin:.2g} from a midpoint; f32 may err by {c.bound:.2g}")
+def show(coin):
+    print(f"    position {coin.row}: {coin.site}[{coin.at[-1]}] = {coin.value:.10g}, "
+          f"{coin.margin:.2g} from a midpoint; f32 may err by {coin.bound:.2g}", flush=True)
 
 
 def main(pack, parity, ours):
@@ -73,13 +74,13 @@ def main(pack, parity, ours):
         rows = (states != reference).any(1).sum().item()
         print(f"record {i}: " + ("equal" if at is None else
               f"{rows} of {len(reference)} positions differ, from position {at} on"))
+        if at is None:
+            continue
         for title, target in (("reference", reference), ("ours", states)):
-            coins = lead(exact, ids, target)
-            if coins is None:
-                print(f"  {title}: not reached by values near a midpoint")
+            print(f"  {title} to position {at}: exact sums but for", flush=True)
+            if lead(exact, ids[: at + 1], target[: at + 1]) is None:
+                print("    more than values near a midpoint")
                 defects += 1
-            else:
-                show(title, coins)
     return 1 if defects else 0
 
 
