@@ -3,11 +3,13 @@
 
 #include "base/bug.h"
 #include "kernels/cascade.h"
+#include "kernels/chunk_internal.h"
 #include "kernels/elementary.h"
 #include "kernels/kernels_internal.h"
 #include "kernels/threads.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { ROW_GRAIN = 8 };
@@ -29,10 +31,8 @@ struct head {
     float *a, *products, *beta; /* [chunk, chunk], [dim or chunk], [chunk] */
 };
 
-/* y[rows, cols] = a b, a one fma chain over `inner`; a's element (i, k) lies at
- * i * row + k * step. */
-static void product(float *y, const float *a, int64_t row, int64_t step,
-                    const float *b, int64_t rows, int64_t inner, int64_t cols)
+void chunk_product(float *y, const float *a, int64_t row, int64_t step,
+                   const float *b, int64_t rows, int64_t inner, int64_t cols)
 {
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++) {
@@ -114,21 +114,21 @@ static void run_chunk(const struct job *job, const struct head *h,
 
     copy_in(job, h, which, first, n);
     solve(h, n, h->u);
-    product(h->u, h->a, n, 1, h->v, n, n, dim);
+    chunk_product(h->u, h->a, n, 1, h->v, n, n, dim);
     for (int64_t i = 0; i < n * dim; i++)
         h->decayed[i] = h->k_beta[i] * elem_exp_f32(h->g[i]);
-    product(h->more, h->a, n, 1, h->decayed, n, n, dim);
-    product(h->decayed, h->more, dim, 1, h->state, n, dim, dim);
+    chunk_product(h->more, h->a, n, 1, h->decayed, n, n, dim);
+    chunk_product(h->decayed, h->more, dim, 1, h->state, n, dim, dim);
     for (int64_t i = 0; i < n * dim; i++)
         h->u[i] -= h->decayed[i];
 
     for (int64_t i = 0; i < n * dim; i++)
         h->decayed[i] = h->q[i] * elem_exp_f32(h->g[i]);
-    product(h->more, h->decayed, dim, 1, h->state, n, dim, dim);
+    chunk_product(h->more, h->decayed, dim, 1, h->state, n, dim, dim);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++)
             h->a[i * n + j] = j <= i ? decayed_dot(h, h->q, i, j) : 0;
-    product(h->decayed, h->a, n, 1, h->u, n, n, dim);
+    chunk_product(h->decayed, h->a, n, 1, h->u, n, n, dim);
     for (int64_t i = 0; i < n; i++)
         for (int64_t d = 0; d < dim; d++)
             job->y[((first + i) * heads + which) * dim + d] =
@@ -139,7 +139,7 @@ static void run_chunk(const struct job *job, const struct head *h,
     for (int64_t c = 0; c < dim; c++) {
         float keep = elem_exp_f32(last[c]), *state = h->state + c * dim;
 
-        product(h->more, h->decayed + c, 1, dim, h->u, 1, n, dim);
+        chunk_product(h->more, h->decayed + c, 1, dim, h->u, 1, n, dim);
         for (int64_t d = 0; d < dim; d++)
             state[d] = state[d] * keep + h->more[d];
     }
@@ -193,6 +193,7 @@ struct unit_job {
     const float *x;
     float scale;
     int64_t dim;
+    bool is_inverse; /* x * (1 / root), not x / root */
 };
 
 static void unit_piece(void *ctx, int64_t first, int64_t end)
@@ -208,16 +209,32 @@ static void unit_piece(void *ctx, int64_t first, int64_t end)
         for (int64_t i = 0; i < dim; i++)
             squares[i] = x[i] * x[i];
         float root = sqrtf(cascade_sum(squares, dim) + 1e-6f);
-        for (int64_t i = 0; i < dim; i++)
-            job->y[r * dim + i] = canonical_f32(x[i] / root * job->scale);
+        float inverse = 1 / root;
+        for (int64_t i = 0; i < dim; i++) {
+            float y = job->is_inverse ? x[i] * inverse : x[i] / root;
+
+            job->y[r * dim + i] = canonical_f32(y * job->scale);
+        }
     }
+}
+
+static void unit_rows(float *y, const float *x, double scale, int64_t rows,
+                      int64_t dim, bool is_inverse)
+{
+    struct unit_job job = {y, x, (float)scale, dim, is_inverse};
+
+    BUG_ON(dim < 1);
+    threads_for(rows, ROW_GRAIN, unit_piece, &job);
 }
 
 void chunk_unit(float *y, const float *x, double scale, int64_t rows,
                 int64_t dim)
 {
-    struct unit_job job = {y, x, (float)scale, dim};
+    unit_rows(y, x, scale, rows, dim, false);
+}
 
-    BUG_ON(dim < 1);
-    threads_for(rows, ROW_GRAIN, unit_piece, &job);
+void chunk_unit_inverse(float *y, const float *x, double scale, int64_t rows,
+                        int64_t dim)
+{
+    unit_rows(y, x, scale, rows, dim, true);
 }

@@ -34,4 +34,8 @@ void chunk_delta(float *y, const float *q, const float *k, const float *v,
 /* y = x / sqrt(cascade_sum(x^2) + 1e-6) * scale over rows of dim values. */
 void chunk_unit(float *y, const float *x, double scale, int64_t rows,
                 int64_t dim);
+
+/* The same by x * (1 / sqrt(...)) * scale. */
+void chunk_unit_inverse(float *y, const float *x, double scale, int64_t rows,
+                        int64_t dim);
 #endif

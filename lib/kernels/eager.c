@@ -14,6 +14,7 @@ enum { GRAIN = 2048, ROW_GRAIN = 8 };
 enum { VECTORS = 32 };
 
 #define EXP elem_exp_f32
+#define LOG1P elem_log1p_f32
 #define EXP_VECTOR vec_exp
 #include "kernels/real_f32.inc"
 
@@ -21,7 +22,9 @@ enum { VECTORS = 32 };
 
 #undef EXP
 #undef EXP_VECTOR
+#undef LOG1P
 #define EXP elem_exp
+#define LOG1P elem_log1p
 #define EXP_VECTOR elem_exp
 #include "kernels/real_f64.inc"
 
@@ -45,6 +48,16 @@ void eager_sigmoid(float *y, const float *x, int64_t n, enum dtype t)
 void eager_sigmoid_f64(double *y, const double *x, int64_t n)
 {
     unary_f64(y, x, NULL, n, sigmoid_value_f64, DTYPE_F64);
+}
+
+void eager_softplus(float *y, const float *x, int64_t n)
+{
+    unary(y, x, NULL, n, softplus_value, DTYPE_F32);
+}
+
+void eager_softplus_f64(double *y, const double *x, int64_t n)
+{
+    unary_f64(y, x, NULL, n, softplus_value_f64, DTYPE_F64);
 }
 
 void eager_silu_mul(float *y, const float *gate, const float *up, int64_t n,

@@ -14,6 +14,7 @@
  *     silu      t(x / (1 + exp(-x)))
  *     sigmoid   t(1 / (1 + exp(-x)))
  *     silu_mul  t(silu(gate) * up)
+ *     softplus  log1p(exp(x)), x itself above 20; f32
  *
  * exp is vec_exp() (softmax.h) on whole pairs of 16 values, which PyTorch takes
  * as vectors, and the exact one on the n mod 32 after them: so x is the tensor
@@ -23,6 +24,8 @@ void eager_silu(float *y, const float *x, int64_t n, enum dtype t);
 void eager_silu_f64(double *y, const double *x, int64_t n);
 void eager_sigmoid(float *y, const float *x, int64_t n, enum dtype t);
 void eager_sigmoid_f64(double *y, const double *x, int64_t n);
+void eager_softplus(float *y, const float *x, int64_t n);
+void eager_softplus_f64(double *y, const double *x, int64_t n);
 void eager_silu_mul(float *y, const float *gate, const float *up, int64_t n,
                     enum dtype t);
 void eager_silu_mul_f64(double *y, const double *gate, const double *up,

@@ -71,6 +71,44 @@ struct act op_swiglu(struct ops *o, const struct act *gate,
     return y;
 }
 
+struct act op_centred_norm(struct ops *o, const struct act *x,
+                           const struct param *weight, int64_t width,
+                           double eps)
+{
+    enum dtype wide = ops_dtype(o->precision, DTYPE_F32);
+    struct act one = ops_new(o, 1, width, wide), z = *x;
+    struct param centred = {.dtype = wide, .count = width};
+
+    BUG_ON(weight->count != width);
+    for (int64_t i = 0; i < width; i++) {
+        if (act_is_wide(&one))
+            act_d(&one)[i] = 1 + weight->d[i];
+        else
+            act_f(&one)[i] = 1 + weight->f[i];
+    }
+    centred.f = one.data;
+    centred.d = one.data;
+    z.dtype = wide;
+    z = op_eager_rms_norm(o, &z, &centred, width, eps);
+    z.dtype = x->dtype;
+    op_round(&z);
+    return z;
+}
+
+/* PyTorch runs along the tokens of a channel: those after the last 32 of them
+ * take the exact exponential, which eager_silu() takes for fewer than 32. */
+enum { SILU_TOKENS = 32, SILU_EXACT = 16 };
+void op_silu_by_channel(const struct act *x)
+{
+    int64_t whole = x->rows / SILU_TOKENS * SILU_TOKENS * x->cols;
+    int64_t n = x->rows * x->cols;
+
+    eager_silu(act_f(x), act_f(x), whole, x->dtype);
+    for (int64_t at = whole; at < n; at += SILU_EXACT)
+        eager_silu(act_f(x) + at, act_f(x) + at,
+                   n - at < SILU_EXACT ? n - at : SILU_EXACT, x->dtype);
+}
+
 void op_eager_sigmoid(const struct act *x)
 {
     int64_t n = x->rows * x->cols;

@@ -32,6 +32,16 @@ struct act op_eager_linear(struct ops *o, const struct act *x,
 struct act op_swiglu(struct ops *o, const struct act *gate,
                      const struct act *up);
 
+/* x * rsqrt(mean + eps) * (1 + weight) in f32 over `width` columns each,
+ * rounded once to x's dtype: norms whose weights lie around 0. */
+struct act op_centred_norm(struct ops *o, const struct act *x,
+                           const struct param *weight, int64_t width,
+                           double eps);
+
+/* silu in place, not of f64, of a tensor that upstream holds channel by
+ * channel. */
+void op_silu_by_channel(const struct act *x);
+
 /* In place.  x is one of upstream's calls, the rows of one record: PyTorch
  * takes the last few values of a tensor by another exp (kernels/eager.h). */
 void op_eager_sigmoid(const struct act *x);

@@ -71,20 +71,6 @@ static struct act zeros(struct ops *o, int64_t rows, int64_t cols)
     return y;
 }
 
-/* PyTorch runs along the tokens of a channel: those after the last 32 of them
- * take the exact exponential, which eager_silu() takes for fewer than 32. */
-enum { SILU_TOKENS = 32, SILU_EXACT = 16 };
-static void silu_by_channel(const struct act *y)
-{
-    int64_t whole = y->rows / SILU_TOKENS * SILU_TOKENS * y->cols;
-    int64_t n = y->rows * y->cols;
-
-    eager_silu(act_f(y), act_f(y), whole, y->dtype);
-    for (int64_t at = whole; at < n; at += SILU_EXACT)
-        eager_silu(act_f(y) + at, act_f(y) + at,
-                   n - at < SILU_EXACT ? n - at : SILU_EXACT, y->dtype);
-}
-
 /* silu(convolution(W x)), rounded once. */
 static struct act mixed(struct ops *o, const struct kda *m, const struct act *x,
                         const struct dense_weight *w, const struct param *taps)
@@ -101,7 +87,7 @@ static struct act mixed(struct ops *o, const struct kda *m, const struct act *x,
     } else if (m->chunk) {
         conv_causal_fused(act_f(&y), act_f(&before), act_f(&in), taps->f,
                           y.cols, m->taps, y.rows);
-        silu_by_channel(&y);
+        op_silu_by_channel(&y);
     } else {
         conv_causal(act_f(&y), act_f(&before), act_f(&in), taps->f, y.cols,
                     m->taps, y.rows);

@@ -10,6 +10,7 @@
 #include "models/kimi_k3.h"
 #include "models/llama.h"
 #include "models/minimax_m2.h"
+#include "models/qwen3_5.h"
 #include "json/json.h"
 
 #include <stdlib.h>
@@ -26,6 +27,8 @@ static const struct model_family *const families[] = {
     &kimi_linear_family,
     &llama_family,
     &qwen3_family,
+    &qwen3_5_family,
+    &qwen3_5_text_family,
     &glm5_next_family,
     &glm5_next_text_family,
     &deepseek_v4_family,

@@ -1,0 +1,297 @@
+/*
+ * Qwen3.5's dense text model:
+ *
+ *     h = h + mixer(norm(h))      a gated delta net in three layers of four,
+ *                                 gated attention in the fourth
+ *     h = h + down(silu(gate n) * (up n))     n = norm(h)
+ *
+ *     attention: q, gate = q_proj x; heads of q and k normed, a quarter of each
+ *                rotated; o (grouped attention(q, k, v) * sigmoid(gate))
+ *
+ * All norms but the gated delta net's multiply by 1 + weight.
+ */
+#include "models/qwen3_5.h"
+
+#include "base/mem.h"
+#include "models/decoder.h"
+#include "models/eager_ops.h"
+#include "models/gated_net.h"
+#include "models/rotary.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct qwen {
+    struct decoder decoder;
+    int64_t heads, kv_heads, head_dim;
+    struct rotary rotary;
+    struct gated_net net;
+    bool *is_linear; /* of the layers */
+};
+
+struct layer {
+    struct decoder_weights common;
+    struct param q_norm, k_norm;
+    struct dense_weight q, k, v, o;
+    struct gated_net_weights net;
+};
+
+static const struct qwen *qwen_of(const struct decoder *d)
+{
+    return (const struct qwen *)d;
+}
+
+/* ---- config.json ---- */
+
+static int read_layers(struct qwen *m, const struct section *s, struct err *err)
+{
+    static const char key[] = "layer_types";
+    const json_t *list = config_value(s, key);
+    int64_t layers = m->decoder.layers, every;
+
+    if (config_count(s, "full_attention_interval", 4, &every, err))
+        return -1;
+    m->is_linear = xcalloc((size_t)layers, sizeof(*m->is_linear));
+    for (int64_t i = 0; i < layers; i++)
+        m->is_linear[i] = (i + 1) % every != 0;
+    if (!list || json_is_null(list))
+        return 0;
+    if (!json_is_array(list) || json_array_size(list) != (size_t)layers)
+        return config_refuse(s, key, err, "is not a list of %lld layers",
+                             (long long)layers);
+    for (int64_t i = 0; i < layers; i++) {
+        const char *type = json_string_value(json_array_get(list, (size_t)i));
+
+        m->is_linear[i] = type && strcmp(type, "linear_attention") == 0;
+        if (!type || (!m->is_linear[i] && strcmp(type, "full_attention") != 0))
+            return config_refuse(s, key, err, "holds '%.40s': not supported",
+                                 type ? type : "no text");
+    }
+    return 0;
+}
+
+static int read_rotary(struct qwen *m, const struct section *s, struct err *err)
+{
+    /* of images: the three positions of a token of text are one */
+    static const char *const unused[] = {"mrope_interleaved", "mrope_section",
+                                         NULL};
+    struct rotary *r = &m->rotary;
+    const struct section *inner;
+    double positions, dims;
+
+    if (config_real(s, "max_position_embeddings", 32768, &positions, err) ||
+        rotary_read(r, s, 10000, positions, err) ||
+        config_section(s, "rope_parameters", &inner, err))
+        return -1;
+    if (inner)
+        config_ignore(inner, unused);
+    dims = (double)m->head_dim * (isnan(r->partial) ? 0.25 : r->partial);
+    if (!(dims >= 2) || dims > (double)m->head_dim || (int64_t)dims % 2)
+        return config_refuse(s, "partial_rotary_factor", err,
+                             "gives %g columns of %lld", dims,
+                             (long long)m->head_dim);
+    r->dims = (int64_t)dims;
+    return 0;
+}
+
+static int read_text(struct qwen *m, const struct section *s, struct err *err)
+{
+    static const char *const unused[] = {"mamba_ssm_dtype", "mlp_only_layers",
+                                         "mtp_num_hidden_layers",
+                                         "mtp_use_dedicated_embeddings", NULL};
+    struct decoder *d = &m->decoder;
+
+    if (config_count(s, "vocab_size", 248320, &d->vocab, err) ||
+        config_count(s, "hidden_size", 4096, &d->hidden, err) ||
+        config_count(s, "intermediate_size", 12288, &d->dense_width, err) ||
+        config_count(s, "num_hidden_layers", 32, &d->layers, err) ||
+        config_count(s, "num_attention_heads", 16, &m->heads, err) ||
+        config_count(s, "num_key_value_heads", 4, &m->kv_heads, err) ||
+        config_count(s, "head_dim", 256, &m->head_dim, err) ||
+        config_real(s, "rms_norm_eps", 1e-6, &d->eps, err) ||
+        config_flag(s, "tie_word_embeddings", false, &d->is_tied, err) ||
+        config_expect_text(s, "hidden_act", "silu", err) ||
+        config_expect_flag(s, "attention_bias", false, err) ||
+        config_expect_flag(s, "attn_output_gate", true, err) ||
+        read_layers(m, s, err) || read_rotary(m, s, err))
+        return -1;
+    m->net.hidden = d->hidden;
+    m->net.eps = d->eps;
+    if (gated_net_read(&m->net, s, err))
+        return -1;
+    if (m->heads % m->kv_heads)
+        return config_refuse(s, "num_key_value_heads", err,
+                             "does not divide the heads");
+    config_ignore_common(s);
+    config_ignore(s, unused);
+    return 0;
+}
+
+static int read_config(struct decoder *d, struct err *err)
+{
+    /* of images, which no position here holds */
+    static const char *const unused[] = {
+        "image_token_id",      "language_model_only",
+        "video_token_id",      "vision_config",
+        "vision_end_token_id", "vision_start_token_id",
+        "vision_feature_dim",  NULL};
+    const struct section *root = config_root(d->config), *text;
+    struct qwen *m = (struct qwen *)d;
+
+    if (d->model.family == &qwen3_5_text_family)
+        return read_text(m, root, err) ? -1 : config_finish(d->config, err);
+    if (config_section(root, "text_config", &text, err))
+        return -1;
+    if (!text)
+        return config_refuse(root, "text_config", err, "is missing");
+    if (read_text(m, text, err) ||
+        config_flag(root, "tie_word_embeddings", d->is_tied, &d->is_tied, err))
+        return -1;
+    config_ignore_common(root);
+    config_ignore(root, unused);
+    return config_finish(d->config, err);
+}
+
+static void release(struct decoder *d)
+{
+    free(((struct qwen *)d)->is_linear);
+}
+
+/* ---- tensors ---- */
+
+static const struct rename renames[] = {
+    {"^model.language_model.", "model."},
+    {NULL, NULL},
+};
+static const char *const ignored[] = {"model.visual.*", "mtp.*", NULL};
+
+static void layer_part(const struct decoder *d, int64_t i,
+                       struct decoder_weights *w, struct part *p,
+                       const char *at)
+{
+    const struct qwen *m = qwen_of(d);
+    struct layer *l = (struct layer *)w;
+    int64_t hidden = d->hidden;
+    int64_t queries = m->heads * m->head_dim, keys = m->kv_heads * m->head_dim;
+    char in[96];
+
+    snprintf(in, sizeof(in), "%s.mlp", at);
+    expert_part(&w->ffn, p, d->dense_width, hidden, in);
+    snprintf(in, sizeof(in), "%s.linear_attn", at);
+    if (m->is_linear[i]) {
+        gated_net_part(&m->net, &l->net, p, in);
+        return;
+    }
+    part_dense(p, &l->q, 2 * queries, hidden, "%s.self_attn.q_proj.weight", at);
+    part_dense(p, &l->k, keys, hidden, "%s.self_attn.k_proj.weight", at);
+    part_dense(p, &l->v, keys, hidden, "%s.self_attn.v_proj.weight", at);
+    part_dense(p, &l->o, hidden, queries, "%s.self_attn.o_proj.weight", at);
+    part_param(p, &l->q_norm, m->head_dim, "%s.self_attn.q_norm.weight", at);
+    part_param(p, &l->k_norm, m->head_dim, "%s.self_attn.k_norm.weight", at);
+}
+
+/* ---- attention ---- */
+
+/* One of the two halves of every head of q_proj's result. */
+static struct act half(struct ops *o, const struct qwen *m, const struct act *x,
+                       int64_t which)
+{
+    struct act y = ops_new(o, x->rows, m->heads * m->head_dim, x->dtype);
+    struct act from = *x, to = y;
+
+    from.rows = to.rows = x->rows * m->heads;
+    from.cols = 2 * m->head_dim;
+    to.cols = m->head_dim;
+    size_t mark = ops_mark(o);
+    struct act part = op_columns(o, &from, which * m->head_dim, m->head_dim);
+    act_copy(&to, &part);
+    ops_release(o, mark);
+    return y;
+}
+
+static struct act gated_attention(struct decoder_pass *p, const struct layer *l,
+                                  const struct sequence *s, const struct act *x)
+{
+    const struct qwen *m = qwen_of(p->decoder);
+    const double eps = p->decoder->eps;
+    struct ops *o = &p->ops;
+    struct rotary_shape turned = {.pairs = ROTARY_HALVES,
+                                  .heads = m->heads,
+                                  .width = m->head_dim,
+                                  .dims = m->rotary.dims};
+    struct sdpa how = {.kind = p->options->is_flash_exact ? SDPA_FLASH_EXACT
+                                                          : SDPA_FLASH,
+                       .heads = m->heads,
+                       .kv_heads = m->kv_heads,
+                       .key_dim = m->head_dim,
+                       .value_dim = m->head_dim,
+                       .scale = 1 / sqrt((double)m->head_dim)};
+    struct rotary_tables tables =
+        rotary_tables(o, &m->rotary, s->positions, s->rows);
+    struct act both = op_dense(o, x, &l->q, NULL);
+    struct act q = half(o, m, &both, 0), gate = half(o, m, &both, 1);
+    struct act k = op_dense(o, x, &l->k, NULL);
+    struct act v = op_dense(o, x, &l->v, NULL);
+
+    q = op_centred_norm(o, &q, &l->q_norm, m->head_dim, eps);
+    k = op_centred_norm(o, &k, &l->k_norm, m->head_dim, eps);
+    op_rotary(&q, &tables, &turned);
+    turned.heads = m->kv_heads;
+    op_rotary(&k, &tables, &turned);
+    struct act seen = op_sdpa(o, &q, &k, &v, &how);
+    op_eager_sigmoid(&gate);
+    seen = op_mul(o, &seen, &gate);
+    return op_dense(o, &seen, &l->o, NULL);
+}
+
+static struct act attention(struct decoder_pass *p,
+                            const struct decoder_weights *w, int64_t layer,
+                            const struct sequence *s, const struct act *x)
+{
+    const struct qwen *m = qwen_of(p->decoder);
+    const struct layer *l = (const struct layer *)w;
+
+    if (m->is_linear[layer])
+        return op_gated_net(&p->ops, &m->net, &l->net, x);
+    return gated_attention(p, l, s, x);
+}
+
+/* ---- the families ---- */
+
+static struct act norm(struct ops *o, const struct act *x,
+                       const struct param *weight, double eps)
+{
+    return op_centred_norm(o, x, weight, x->cols, eps);
+}
+
+static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
+{
+    const struct qwen *m = qwen_of(d);
+    int64_t queries = m->heads * m->head_dim, keys = m->kv_heads * m->head_dim;
+    int64_t full = d->hidden + 8 * queries + 3 * keys + 2 * m->head_dim;
+    int64_t linear = gated_net_row_values(&m->net);
+
+    (void)rows;
+    return (size_t)(longest * (full > linear ? full : linear) +
+                    gated_net_state_values(&m->net) + 3 * d->hidden +
+                    2 * m->head_dim);
+}
+
+static const struct decoder_hooks hooks = {
+    .size = sizeof(struct qwen),
+    .weights_size = sizeof(struct layer),
+    .renames = renames,
+    .ignored = ignored,
+    .read = read_config,
+    .release = release,
+    .layer_part = layer_part,
+    .values = values,
+    .norm = norm,
+    .attention = attention,
+};
+
+const struct model_family qwen3_5_family = DECODER_FAMILY("qwen3_5", &hooks);
+const struct model_family qwen3_5_text_family =
+    DECODER_FAMILY("qwen3_5_text", &hooks);
