@@ -42,6 +42,12 @@ void rt_fail(struct rt *rt, enum err_code code, const char *format, ...)
     va_start(ap, format);
     vsnprintf(text, sizeof(text), format, ap);
     va_end(ap);
+    if (rt->is_reading) {
+        const char *name = rt->results ? rt->results->context_name : NULL;
+
+        err_set(rt->err, code, "%s: %s", name ? name : "context", text);
+        longjmp(rt->jump, 1);
+    }
     locate(rt->t, rt->at, &line, &column);
     err_set(rt->err, code, "%s: line %u, column %u: %s", rt->t->name, line,
             column, text);
@@ -304,10 +310,12 @@ static int run(struct rt *rt, const struct context *c)
 
     if (setjmp(rt->jump))
         return -1;
+    rt->is_reading = true;
     vars =
         c->json ? jjson_value(rt, c->json) : jjson_parse(rt, c->text, c->len);
     if (vars.type != JV_DICT)
-        rt_fail(rt, ERR_INPUT, "the context is not an object");
+        rt_fail(rt, ERR_INPUT, "not an object");
+    rt->is_reading = false;
     rt->vars = vars.dict;
     jinja_run(rt, rt->t);
     size_t at;

@@ -61,6 +61,7 @@ int jinja_render(const struct jinja_template *t, const json_t *context,
 
 /* What else a render can tell; zero it first, jinja_results_release() after. */
 struct jinja_results {
+    const char *context_name; /* the context's, for errors in it; may be NULL */
     /* generation blocks, in code points of the output; asked for with
      * want_spans: a block whose place upstream gets wrong is then refused */
     bool want_spans;

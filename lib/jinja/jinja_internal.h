@@ -302,7 +302,8 @@ struct rt {
     const struct jact *root;
     struct jinja_results *results;
     size_t span_cap;
-    uint32_t at; /* where it is, for messages */
+    uint32_t at;     /* where it is, for messages */
+    bool is_reading; /* the context, whose name messages then start with */
     uint64_t steps;
     unsigned calls, depth;
     unsigned folding; /* inside a constant expression */

@@ -214,11 +214,16 @@ struct reader {
 
 __attribute__((noreturn)) static void bad(struct reader *r, const char *what)
 {
+    const char *start = r->begin;
     size_t line = 1;
 
     for (const char *p = r->begin; p < r->p; p++)
-        line += *p == '\n';
-    rt_fail(r->rt, ERR_INPUT, "context: line %zu: %s", line, what);
+        if (*p == '\n') {
+            line++;
+            start = p + 1;
+        }
+    rt_fail(r->rt, ERR_INPUT, "line %zu, column %zu: %s", line,
+            juni_count(start, (size_t)(r->p - start)) + 1, what);
 }
 
 static void skip_space(struct reader *r)

@@ -25,7 +25,7 @@ void char_set_add_set(struct char_set *s, const struct char_set *other);
 /* Surrogates are not characters: they are in a set or not, nobody can tell. */
 void char_set_negate(struct char_set *s);
 void char_set_intersect(struct char_set *s,
-                        struct char_set *other); /* tidies */
+                        struct char_set *other); /* spends it */
 void char_set_drop_surrogates(struct char_set *s);
 void char_set_add_table(struct char_set *s, const struct unicode_range *r,
                         size_t count);

@@ -44,6 +44,7 @@ for bad in '{"n": 1, "n": 2}' '[1]' '{"n": 1' "$(printf '\357\273\277{}')" \
     put c "$bad"
     render 3 "context $(printf %.20s "$bad")"
     one_line "one line"
+    says "$T/c: " "names the file"
 done
 put c '{}'
 put t '{% if %}'

@@ -29,7 +29,7 @@ is "$(head -3 "$T/out")" "$(head -3 "$T/ids")" "takes the text itself"
 runs 0 "an empty text" "$export" --pack "$T/pack" --text ""
 is "$(cat "$T/out")" "" "has no ids"
 runs 0 "--json" "$export" --pack "$T/pack" --text "" --json
-is "$(cat "$T/out")" '{"ids": []}' "prints one document"
+is "$(cat "$T/out")" '{"ids": [], "pieces": [], "offsets": []}' "prints one document"
 
 python3 - "$captures/json/prompt.txt" >"$T/texts" <<'EOF'
 import json, sys
@@ -68,4 +68,8 @@ runs 3 "no tokenizer" "$export" --pack "$T" --text a
 one_line "in one line"
 runs 3 "no file" "$export" --pack "$T/pack" --jsonl "$T/none"
 runs 6 "a full disk is a failure" sh -c "'$export' --pack '$T/pack' --text abc >/dev/full"
+runs 0 "--text --json" "$export" --pack fixtures/tiny/pack --text "hello hé" --json
+# Encoding.ids, .tokens, and .offsets in bytes, of tokenizers 0.22.2
+is "$(cat "$T/out")" '{"ids": [288, 337, 78, 322, 313], "pieces": ["he", "ll", "o", "Ġh", "Ã©"], "offsets": [[0, 2], [2, 4], [4, 5], [5, 7], [7, 9]]}' \
+    "pieces as the vocabulary spells them, and the bytes they stand for"
 done_testing

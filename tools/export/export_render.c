@@ -85,7 +85,8 @@ int export_template(const struct export_options *opt,
 {
     const struct jinja_options options = {protocol->transformers,
                                           protocol->now};
-    struct jinja_results results = {.want_origins = opt->at >= 0};
+    struct jinja_results results = {.context_name = opt->context,
+                                    .want_origins = opt->at >= 0};
     struct buf source = BUF_INIT, context = BUF_INIT, out = BUF_INIT;
     struct jinja_template *t = NULL;
     int ret = -1;

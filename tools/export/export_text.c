@@ -26,6 +26,29 @@ static json_t *ids_json(const struct token_ids *ids)
     return row;
 }
 
+/* The same with how the vocabulary spells each id (null when that is no text,
+ * as some of a tiktoken.model are) and the bytes of the text it stands for. */
+static json_t *pieces_json(const struct tokenizer *t,
+                           const struct token_ids *ids)
+{
+    json_t *row = ids_json(ids), *pieces = json_array(),
+           *offsets = json_array();
+
+    for (size_t i = 0; i < ids->count; i++) {
+        size_t len;
+        const char *text = tokenizer_piece(t, ids->ids[i], &len);
+        json_t *piece = text ? json_stringn(text, len) : NULL;
+
+        json_array_append_new(pieces, piece ? piece : json_null());
+        json_array_append_new(offsets,
+                              json_pack("[I,I]", (json_int_t)ids->starts[i],
+                                        (json_int_t)ids->ends[i]));
+    }
+    json_object_set_new(row, "pieces", pieces);
+    json_object_set_new(row, "offsets", offsets);
+    return row;
+}
+
 static void print_line(json_t *row)
 {
     char *text = json_dumps(row, 0);
@@ -44,6 +67,7 @@ int export_text(const struct export_options *opt,
     int ret = -1;
 
     token_ids_init(&ids);
+    ids.want_places = opt->is_json;
     if (!t)
         goto out;
     if (strcmp(opt->text, "-") != 0)
@@ -54,7 +78,7 @@ int export_text(const struct export_options *opt,
                          err))
         goto out;
     if (opt->is_json)
-        print_line(ids_json(&ids));
+        print_line(pieces_json(t, &ids));
     for (size_t i = 0; !opt->is_json && i < ids.count; i++)
         printf("%" PRId64 "\n", ids.ids[i]);
     ret = 0;
