@@ -5,6 +5,7 @@
 #include "verbs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,16 @@ static void compare_limits(json_t *lines, const char *where,
         add(lines, "%s: the limit changed, %s -> %s", where, x, y);
 }
 
+/* A number, "NaN" or an infinity, "none". */
+static void format_value(const json_t *value, char out[32])
+{
+    if (json_is_number(value))
+        json_format_real(json_number_value(value), out);
+    else
+        snprintf(out, 32, "%.31s",
+                 json_is_string(value) ? json_string_value(value) : "none");
+}
+
 static void compare_gate(json_t *lines, const char *name, const json_t *before,
                          const json_t *now)
 {
@@ -74,7 +85,17 @@ static void compare_gate(json_t *lines, const char *name, const json_t *before,
 
     compare_limits(lines, where, before, now);
     if (!json_is_number(a) || !json_is_number(b)) {
-        if (strcmp(was, is) != 0)
+        bool has_moved = json_is_number(a) || json_is_number(b) ||
+                         json_is_string(a) || json_is_string(b);
+
+        format_value(a, x);
+        format_value(b, y);
+        has_moved = has_moved && strcmp(x, y) != 0;
+        if (has_moved)
+            add(lines, "%s: %s%s%s, value %s -> %s", where, was,
+                strcmp(was, is) ? " -> " : " as before",
+                strcmp(was, is) ? is : "", x, y);
+        else if (strcmp(was, is) != 0)
             add(lines, "%s: %s -> %s", where, was, is);
         free(where);
         return;
