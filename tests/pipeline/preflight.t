@@ -125,9 +125,9 @@ else
 fi
 if [ -z "$sanitized" ]; then
     limited() { (ulimit -v "$1" && shift && qualify "$@"); }
-    refuses "too little address space" "MiB are available (ulimit -v)" limited 64000 "ROOT=$T/room" "CASES=$T/cases.json"
-    grep -q "the run needs [0-9]* MiB of memory, [0-9]* MiB are available" "$T/err"
-    ok $? "in MiB"
+    refuses "too little address space" " are available (ulimit -v)" limited 64000 THREADS=1 "ROOT=$T/room" "CASES=$T/cases.json"
+    grep -q "the run needs [0-9]* MiB of memory, [0-9]* [KM]iB are available" "$T/err"
+    ok $? "in words"
 fi
 limit=memory.max group=/sys/fs/cgroup/assay-preflight-$$
 if [ -d /sys/fs/cgroup/memory ]; then # version 1
