@@ -50,6 +50,23 @@ if [ -w "$T/locked" ]; then
 else
     runs 6 "no place for the captures" env "TMPDIR=$T/locked" "$receipt" audit "$T/good.tar.zst"
 fi
+# memory does not grow with the captures
+case $BIN in
+*/san*) ok 0 "memory # SKIP a sanitizer needs more" ;;
+*)
+    mkdir -p "$T/big/data/forward/a" "$T/big/data/reference/a"
+    head -c 100000000 /dev/zero >"$T/big/data/forward/a/outputs.safetensors"
+    cp "$T/big/data/forward/a/outputs.safetensors" "$T/big/data/reference/a/"
+    "$receipt" seal "$T/big"
+    "$receipt" bundle "$T/big" --out "$T/big.tar.zst" >/dev/null
+    rm -r "$T/big"
+    peak=$(python3 -c 'import os, subprocess, sys
+p = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(os.wait4(p.pid, 0)[2].ru_maxrss)' "$receipt" audit "$T/big.tar.zst")
+    [ "$peak" -lt 65536 ]
+    ok $? "two captures of 100 MB: $peak KiB at most"
+    ;;
+esac
 # what the system is asked for
 if command -v strace >/dev/null && strace -o "$T/calls" true 2>/dev/null; then
     strace -f -e trace=open,openat,openat2,creat,mkdir,mkdirat,rename,renameat,renameat2 -o "$T/calls" \
