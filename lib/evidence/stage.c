@@ -1,5 +1,5 @@
 /* The stage record: what ran, on what, giving what. */
-#include "evidence/stage.h"
+#include "evidence/stage_internal.h"
 
 #include "base/buf.h"
 #include "base/bug.h"
@@ -17,175 +17,6 @@
 
 static const char *const frozen_names[] = {"protocol.json", "cases.json",
                                            "gates.json"};
-
-/* One name for one place: as spelled, made absolute, and links followed. */
-struct role {
-    char *name, *spelled, *plain, *real;
-    bool is_given; /* by --role: wins over the tool's own */
-};
-
-/* A file that was hashed. */
-struct entry {
-    char *path, *name; /* as given (NULL for an output), and as recorded */
-    char sha256[HASH_SHA256_HEX];
-    int64_t size;
-};
-
-struct entries {
-    struct entry *items;
-    size_t count;
-};
-
-struct stage {
-    const char *program;
-    int argc;
-    char **argv;
-    struct role *roles;
-    size_t role_count;
-    struct entries inputs, outputs;
-    json_t *identity; /* program and libraries */
-    json_t *frozen;
-    json_t *record;
-};
-
-/* ------------------------------------------------------------- paths */
-
-/* Absolute, without "." and "..", by spelling alone. */
-static char *plain_path(const char *path)
-{
-    char cwd[PATH_MAX] = "";
-    struct buf out = BUF_INIT;
-
-    if (path[0] != '/' && !getcwd(cwd, sizeof(cwd)))
-        cwd[0] = '\0';
-    char *whole = xasprintf("%s/%s", cwd, path), *save = NULL;
-    for (char *part = strtok_r(whole, "/", &save); part;
-         part = strtok_r(NULL, "/", &save)) {
-        if (strcmp(part, ".") == 0)
-            continue;
-        if (strcmp(part, "..") == 0) {
-            while (out.len > 0 && out.data[--out.len] != '/')
-                continue;
-            if (out.data)
-                out.data[out.len] = '\0';
-            continue;
-        }
-        buf_addch(&out, '/');
-        buf_addstr(&out, part);
-    }
-    if (out.len == 0)
-        buf_addch(&out, '/');
-    free(whole);
-    return buf_detach(&out);
-}
-
-/* Links followed as far as the path exists. */
-static char *real_path(const char *plain)
-{
-    char *real = realpath(plain, NULL);
-
-    if (real || strcmp(plain, "/") == 0)
-        return real ? real : xstrdup(plain);
-    char *dir = path_dir(plain), *real_dir = real_path(dir);
-    real = path_join(real_dir, path_base(plain));
-    free(dir);
-    free(real_dir);
-    return real;
-}
-
-/* What follows `folder` in `path`: "" or "/rest"; NULL when it lies elsewhere.
- */
-static const char *rest_below(const char *path, const char *folder)
-{
-    size_t n = strlen(folder);
-
-    if (strcmp(folder, "/") == 0)
-        return path;
-    if (strncmp(path, folder, n) != 0 || (path[n] != '/' && path[n] != '\0'))
-        return NULL;
-    return path + n;
-}
-
-static char *name_by_roles(const struct stage *s, const char *path,
-                           bool is_plain)
-{
-    const struct role *best = NULL;
-    const char *best_rest = NULL;
-
-    for (size_t i = 0; i < s->role_count; i++) {
-        const struct role *r = &s->roles[i];
-        const char *rest = rest_below(path, is_plain ? r->plain : r->real);
-
-        if (!rest || (best && best->is_given && !r->is_given))
-            continue;
-        if (!best || (r->is_given && !best->is_given) ||
-            strlen(rest) < strlen(best_rest)) {
-            best = r;
-            best_rest = rest;
-        }
-    }
-    if (!best)
-        return NULL;
-    return strcmp(best_rest, "/") == 0
-               ? xstrdup(best->name)
-               : xasprintf("%s%s", best->name, best_rest);
-}
-
-char *stage_name(const struct stage *s, const char *path)
-{
-    char *plain = plain_path(path);
-    char *name = name_by_roles(s, plain, true);
-
-    if (!name) {
-        char *dir = path_dir(plain), *real_dir = real_path(dir);
-        char *real = path_join(real_dir, path_base(plain));
-
-        name = name_by_roles(s, real, false);
-        free(real);
-        free(real_dir);
-        free(dir);
-    }
-    if (!name)
-        name = xasprintf("ELSEWHERE/%s", path_base(plain));
-    free(plain);
-    return name;
-}
-
-static void add_role(struct stage *s, const char *name, size_t name_len,
-                     const char *path, bool is_given)
-{
-    s->roles = xrealloc(s->roles, (s->role_count + 1) * sizeof(*s->roles));
-    struct role *r = &s->roles[s->role_count++];
-
-    r->name = xstrndup(name, name_len);
-    r->spelled = xstrdup(path);
-    r->plain = plain_path(path);
-    r->real = real_path(r->plain);
-    r->is_given = is_given;
-}
-
-void stage_role(struct stage *s, const char *name, const char *path)
-{
-    if (path)
-        add_role(s, name, strlen(name), path, false);
-}
-
-static int add_given_role(struct stage *s, const char *word, struct err *err)
-{
-    size_t len = strcspn(word, "=");
-
-    if (word[len] != '=' || len == 0 || !word[len + 1])
-        return err_set(err, ERR_USAGE, "--role takes NAME=PATH, not '%s'",
-                       word);
-    for (size_t i = 0; i < len; i++)
-        if (!((word[i] >= 'A' && word[i] <= 'Z') || word[i] == '_' ||
-              (i > 0 && word[i] >= '0' && word[i] <= '9')))
-            return err_set(err, ERR_USAGE,
-                           "--role: a name is capital letters, not '%.*s'",
-                           (int)len, word);
-    add_role(s, word, len, word + len + 1, true);
-    return 0;
-}
 
 /* ----------------------------------------------------------- entries */
 
@@ -403,7 +234,7 @@ struct stage *stage_new(const char *program, int argc, char **argv,
     if (set_identity(s, err))
         goto fail;
     for (size_t i = 0; options && i < options->roles.count; i++)
-        if (add_given_role(s, options->roles.items[i], err))
+        if (stage_give_role(s, options->roles.items[i], err))
             goto fail;
     if (options && options->frozen) {
         stage_role(s, "FROZEN", options->frozen);
@@ -448,7 +279,7 @@ struct stage *stage_copy(const struct stage *s)
     for (size_t i = 0; i < s->role_count; i++) {
         const struct role *r = &s->roles[i];
 
-        add_role(copy, r->name, strlen(r->name), r->spelled, r->is_given);
+        stage_add_role(copy, r->name, strlen(r->name), r->spelled, r->is_given);
     }
     entries_copy(&copy->inputs, &s->inputs);
     entries_copy(&copy->outputs, &s->outputs);
@@ -541,7 +372,7 @@ static json_t *entries_json(struct entries *list)
     return out;
 }
 
-static json_t *stage_json(struct stage *s)
+json_t *stage_json(struct stage *s)
 {
     json_t *root = json_object();
 
@@ -567,132 +398,5 @@ int stage_write(struct stage *s, const char *dir, struct err *err)
 
     json_decref(root);
     free(path);
-    return ret;
-}
-
-/* ----------------------------------------------- an earlier result again */
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "(none)";
-}
-
-static const json_t *find_path(const json_t *list, const char *path)
-{
-    json_t *item;
-    size_t i;
-
-    json_array_foreach(list, i, item)
-    {
-        if (strcmp(text_of(item, "path"), path) == 0)
-            return item;
-    }
-    return NULL;
-}
-
-/* The first file in which two lists differ. */
-static int tell_file(const char *what, const json_t *then, const json_t *now,
-                     struct err *why)
-{
-    json_t *item;
-    size_t i;
-
-    json_array_foreach(now, i, item)
-    {
-        const char *path = text_of(item, "path");
-        const json_t *old = find_path(then, path);
-
-        if (!old)
-            return err_set(why, ERR_INPUT, "%s %s is not in its record", what,
-                           path);
-        if (!json_equal(old, item))
-            return err_set(why, ERR_INPUT, "%s %s had SHA-256 %s, is %s", what,
-                           path, text_of(old, "sha256"),
-                           text_of(item, "sha256"));
-    }
-    json_array_foreach(then, i, item)
-    {
-        if (!find_path(now, text_of(item, "path")))
-            return err_set(why, ERR_INPUT, "%s %s is not there", what,
-                           text_of(item, "path"));
-    }
-    return err_set(why, ERR_INPUT, "its %ss stand in other order", what);
-}
-
-static int tell_difference(const json_t *then, const json_t *now,
-                           struct err *why)
-{
-    static const struct {
-        const char *key, *text;
-    } parts[] = {
-        {"format", "its record is of another form"},
-        {"program", "another build of the program made it"},
-        {"libraries", "it was made with other libraries"},
-        {"arguments", "it was made with other arguments"},
-        {"frozen", "it was made under another protocol, cases or gates"},
-    };
-
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        if (!json_equal(json_object_get(then, parts[i].key),
-                        json_object_get(now, parts[i].key)))
-            return err_set(why, ERR_INPUT, "%s", parts[i].text);
-    if (!json_equal(json_object_get(then, "inputs"),
-                    json_object_get(now, "inputs")))
-        return tell_file("input", json_object_get(then, "inputs"),
-                         json_object_get(now, "inputs"), why);
-    if (!json_equal(json_object_get(then, "outputs"),
-                    json_object_get(now, "outputs")))
-        return tell_file("output", json_object_get(then, "outputs"),
-                         json_object_get(now, "outputs"), why);
-    return err_set(why, ERR_INPUT, "its record would be other bytes now");
-}
-
-/* Everything in the folder but the record. */
-static int add_outputs(struct stage *s, const char *dir, struct err *err)
-{
-    struct io_list list;
-    int ret = 0;
-
-    if (io_list(dir, &list, err))
-        return -1;
-    for (size_t i = 0; i < list.count && ret == 0; i++)
-        if (strcmp(list.names[i], "stage.json") != 0)
-            ret = stage_output(s, dir, list.names[i], err);
-    io_list_release(&list);
-    return ret;
-}
-
-int stage_holds(const struct stage *s, const char *dir, struct err *why)
-{
-    struct stage *again = stage_copy(s);
-    char *path = path_join(dir, "stage.json");
-    struct buf then = BUF_INIT, now = BUF_INIT;
-    json_t *root = NULL, *old = NULL;
-    int ret = -1;
-
-    BUG_ON(s->outputs.count != 0);
-    if (io_read_file(path, IO_JSON_CAP, &then, why) ||
-        add_outputs(again, dir, why))
-        goto out;
-    root = stage_json(again);
-    json_write(root, &now);
-    if (then.len == now.len && memcmp(then.data, now.data, now.len) == 0) {
-        ret = 0;
-        goto out;
-    }
-    old = json_parse(then.data, then.len, why);
-    if (old)
-        tell_difference(old, root, why);
-    else
-        err_in(why, "stage.json");
-out:
-    json_decref(old);
-    json_decref(root);
-    buf_release(&then);
-    buf_release(&now);
-    free(path);
-    stage_free(again);
     return ret;
 }

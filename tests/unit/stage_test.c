@@ -40,7 +40,8 @@ static char *record_in(const char *root, const char *out_name)
                     "-n1",
                     NULL};
     const char *roles[] = {role}, *afters[] = {after};
-    struct stage_options options = {{roles, 1}, {afters, 1}, frozen};
+    struct stage_options options = {
+        .roles = {roles, 1}, .after = {afters, 1}, .frozen = frozen};
     struct buf text = BUF_INIT;
 
     put(root, "run/inputs/protocol.json", "{}\n");
@@ -132,14 +133,14 @@ static void check_refusals(void)
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         const char *roles[] = {bad[i]};
-        struct stage_options options = {{roles, 1}, {NULL, 0}, NULL};
+        struct stage_options options = {.roles = {roles, 1}};
         struct err err = ERR_INIT;
 
         ok(stage_new("x", 1, argv, &options, &err) == NULL &&
                err.code == ERR_USAGE,
            "refused: --role=%s", bad[i]);
     }
-    struct stage_options options = {{NULL, 0}, {NULL, 0}, "/nowhere/at/all"};
+    struct stage_options options = {.frozen = "/nowhere/at/all"};
     struct err err = ERR_INIT;
     ok(stage_new("x", 1, argv, &options, &err) == NULL && err.code == ERR_INPUT,
        "refused: a frozen folder that is not there");
