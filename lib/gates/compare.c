@@ -271,6 +271,8 @@ static void find_explanation(const struct one *one, const char *tensor,
 
     if (!same_shape && dtype_is_int(ref->dtype) && dtype_is_int(cand->dtype)) {
         f->explanation = explain_ids(ref, cand);
+    } else if (strcmp(tensor, "position_ids") == 0) {
+        f->explanation = explain_positions(one->reference, ref, cand);
     } else if (strcmp(tensor, "patches") == 0 && json_array_size(index) == 2 &&
                same_shape) {
         int64_t at =

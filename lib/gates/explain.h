@@ -38,6 +38,12 @@ json_t *explain_prompt(const struct test_case *planned,
                        const struct buf *reference, const struct buf *candidate,
                        struct texts *texts);
 
+/* Positions on three axes: axes exchanged, or counted as for text; else how far
+ * each axis differs, from which token on, in or behind which image. */
+char *explain_positions(const struct capture *reference,
+                        const struct tensor_source *ref,
+                        const struct tensor_source *cand);
+
 /* Image patches: {"image", "patch": [row, column], "pixel": [y, x], "channel",
  * "frame"} of element `at`, by the reference's grid. */
 json_t *explain_patch_place(const struct capture *reference,

@@ -116,6 +116,56 @@ cp -R "$T/by-12.3" "$T/cand"
 judge "Pillow 12.3 for 13.0"
 told "bicubic with antialiasing, passes as in Pillow 12.3, resampling explains it exactly, where the reference has bicubic with antialiasing, passes as in Pillow 13.0" "the passes the other way"
 
+# ---- C5: positions of two images on three axes
+cat >"$T/two.json" <<'EOF'
+{"gates": [{"name": "positions", "tensor": "position_ids", "metric": "exact"}]}
+EOF
+python3 - $tiny/cases.json "$T/cases.json" <<'EOF'
+import json, sys
+cases = {c["name"]: c for c in json.load(open(sys.argv[1]))["cases"]}
+images = cases["chart"]["images"] + cases["shapes"]["images"]
+content = [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b c"}, {"type": "image"},
+           {"type": "text", "text": "d"}]
+with open(sys.argv[2], "w") as f:
+    json.dump({"cases": [{"name": "two", "messages": [{"role": "user", "content": content}], "images": images}]}, f)
+EOF
+cp -R $tiny/images/. "$T/images/"
+rm -rf "$T/ref" "$T/cand"
+runs 0 "two images in one prompt" "$(bin export)" --pack $tiny/pack --cases "$T/cases.json" \
+    --protocol $tiny/protocol.json --out "$T/ref"
+# axes LINE: p is three lists, t the tokens, images the first and last of each
+while IFS='|' read -r how words; do
+    rm -rf "$T/cand"
+    cp -R "$T/ref" "$T/cand"
+    chmod -R u+w "$T/cand"
+    python3 - "$T/cand/two" "$how" <<'EOF'
+import sys
+sys.path.insert(0, "tests/support")
+import plant
+folder, how = sys.argv[1:]
+path, tensors, meta = plant.holding(folder, "position_ids")
+t = tensors["position_ids"]
+v, n = plant.values(t), t[1][1]
+ids = plant.values(tensors["prompt_ids"])
+pads = [i for i in range(n) if ids[i] == max(set(ids), key=ids.count)]
+gap = [i for i in range(1, len(pads)) if pads[i] != pads[i - 1] + 1][0]
+first, second = (pads[0], pads[gap - 1]), (pads[gap], pads[-1])
+p = [v[k * n : (k + 1) * n] for k in range(3)]
+exec(how)
+plant.set_values(t, p[0] + p[1] + p[2])
+plant.save(path, tensors, meta)
+EOF
+    runs 1 "C5, $how: the answer is no" "$compare" --gates "$T/two.json" --cases "$T/cases.json" "$T/ref" "$T/cand"
+    told "$words" "C5, $how"
+done <<'EOF'
+p[1], p[2] = p[2], p[1]|the candidate's time, height and width are the reference's time, width and height: that alone explains it
+p = [list(range(n)) for k in range(3)]|the candidate counts tokens on every axis, as for text without images
+p[0][second[0]] += 1|time differs at 1 of 72 tokens, height agrees, width agrees; the first is token 42, in image 1
+p[1][second[0] + 3] = 0|time agrees, height differs at 1 of 72 tokens, width agrees; the first is token 45, in image 1
+p = [r[: second[0]] + [x + 2 for x in r[second[0] :]] for r in p]|the first is token 42, in image 1; from there on every axis is +2
+p = [r[: first[1] + 1] + [x - 1 for x in r[first[1] + 1 :]] for r in p]|, behind image 0; from there on every axis is -1
+EOF
+
 # ---- ids and rendered prompts
 set_ids() { # set_ids FOLDER PYTHON: v is the list of ids
     python3 - "$1" "$2" <<'EOF'

@@ -60,6 +60,26 @@ defect() {
 fresh
 plant flip-id "$bad/json"
 defect flipped json prompt_ids "a flipped id"
+report() { sed 's/\\//g' "$T/root/runs/tiny/$1/data/compare/report.$2"; }
+report flipped md | grep -qF 'reference: 1901 "<|im_start|>" 82 "s" 88 "y" 82 "s" 389 "tem" »198 "Ċ"'
+ok $? "a flipped id: the report shows the pieces around it"
+report flipped html | grep -qF 'candidate text: &lt;|im_start|&gt;systemu{b}You␣answer'
+ok $? "a flipped id: and the text, white space visible"
+report flipped md | grep -q '^candidate: captures handed in'
+ok $? "a flipped id: the report names the candidate"
+runs 0 "a flipped id: audit makes the same report without the pack" "$(bin receipt)" audit "$T/root/runs/tiny/flipped"
+cp "$T/root/runs/tiny/good/data/export/json/prompt.txt" "$bad/json/"
+chmod u+w "$bad/json/prompt.txt"
+python3 -c '
+import sys
+text = open(sys.argv[1], newline="").read()
+open(sys.argv[1], "w", newline="").write("\n" + text)' "$bad/json/prompt.txt"
+plant flip-id "$bad/json"
+defect newline json prompt_ids "B1, an extra newline before the first role tag"
+report newline md | grep -qF 'the rendered prompts part at byte 0, line 1, column 1; the reference'"'"'s byte was written by chat_template.jinja, line '
+ok $? "B1: the report tells byte, line and what wrote it"
+report newline md | grep -qF 'candidate: »n<|im_start|>system'
+ok $? "B1: and shows the newline"
 plant raster "$bad/chart"
 defect raster chart patches "C3, patches in raster order"
 grep -q -i raster "$T/root/runs/tiny/raster/data/compare/report.md"
@@ -89,6 +109,18 @@ runs 3 "E7, the reference as its own candidate" qualify RUN=itself "CANDIDATE=$t
 says "the same file on both sides" "E7: is refused by name"
 [ ! -e "$T/root/runs/tiny/itself" ]
 ok $? "E7: and leaves nothing"
+
+rm -rf "$bad"
+cp -R $tiny/reference "$bad"
+rm "$bad"/*/reference-f32.safetensors
+runs 0 "E7, a copy of the reference's bytes" qualify RUN=copy "CANDIDATE=$bad"
+grep -q "candidate files that are, byte for byte, the reference's own: a copy, or .*CANDIDATE2/json/reference-f16.safetensors (of REFERENCE/json/reference-f16.safetensors)" "$T/out"
+ok $? "E7: the verdict says that it measures nothing"
+for format in md html; do
+    report copy $format | grep -q "byte for byte, the reference.*s own"
+    ok $? "E7: so does report.$format"
+done
+fresh
 
 # a pack or a case that is not what it should be; the receipt is of the bytes
 # that are there, so that the gates alone can tell
