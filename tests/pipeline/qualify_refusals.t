@@ -35,6 +35,7 @@ printf '{"cases": [}' >"$T/bad.json"
 runs 3 "cases that are no JSON" qualify "CASES=$T/bad.json"
 printf '{"gates": [{"name": "x", "tensor": "logits", "metric": "vibes"}]}' >"$T/gates.json"
 runs 4 "a metric that nobody knows" qualify "GATES=$T/gates.json"
+says "stopped at: room" "is refused before anything is computed"
 is "$(find "$T/root/runs" -mindepth 2 2>/dev/null)" "" "leaves nothing"
 
 # evidence never lies inside a pack

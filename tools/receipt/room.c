@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "cli/cli.h"
+#include "gates/gates.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -87,12 +88,12 @@ static int add_all(struct room *r, struct err *err)
         if (add_size(r->copies.items[i], &r->bytes, 0, err))
             return -1;
     if (r->gates) {
-        json_t *root = json_read_file(r->gates, err);
+        struct gates gates = {0};
 
-        r->gate_count = json_array_size(json_object_get(root, "gates"));
-        json_decref(root);
-        if (!root)
-            return -1;
+        if (gates_read(r->gates, &gates, err))
+            return -1; /* rather now than after the pass */
+        r->gate_count = gates.count;
+        gates_release(&gates);
     }
     for (int i = 0; r->receipt && i < LISTED; i++)
         if (add_size(r->receipt, &r->bytes, 0, err))
