@@ -71,6 +71,15 @@ runs 4 "a GIF" "$export" --json --image "$T/x.gif"
 says "GIF images are not supported" "by name"
 grep -q '"error": ' "$T/out"
 ok $? "and in its line"
+for file in fixtures/image/unsupported/*; do
+    runs 4 "$file" "$export" --json --image "$file"
+    one_line "one line"
+    says "$file: " "names it"
+    case $file in
+    *animated*) says "animated" "and why" ;;
+    *) says " images are not supported" "and why" ;;
+    esac
+done
 runs 3 "not an image" "$export" --image tests/support/tap.sh
 says "tests/support/tap.sh: not a PNG, JPEG or WebP image" "says so"
 runs 3 "no such file" "$export" --image "$T/none.png"
