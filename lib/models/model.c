@@ -29,6 +29,8 @@ static const struct model_family *const families[] = {
     &qwen3_family,
     &qwen3_5_family,
     &qwen3_5_text_family,
+    &qwen3_5_moe_family,
+    &qwen3_5_moe_text_family,
     &glm5_next_family,
     &glm5_next_text_family,
     &deepseek_v4_family,

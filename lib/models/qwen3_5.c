@@ -1,9 +1,10 @@
 /*
- * Qwen3.5's dense text model:
+ * Qwen3.5's text model:
  *
  *     h = h + mixer(norm(h))      a gated delta net in three layers of four,
  *                                 gated attention in the fourth
- *     h = h + down(silu(gate n) * (up n))     n = norm(h)
+ *     h = h + ffn(norm(h))        dense; or, of the larger models, experts by
+ *                                 the softmax of a router, and a gated one
  *
  *     attention: q, gate = q_proj x; heads of q and k normed, a quarter of each
  *                rotated; o (grouped attention(q, k, v) * sigmoid(gate))
@@ -13,6 +14,7 @@
 #include "models/qwen3_5.h"
 
 #include "base/mem.h"
+#include "kernels/softmax.h"
 #include "models/decoder.h"
 #include "models/eager_ops.h"
 #include "models/gated_net.h"
@@ -34,7 +36,7 @@ struct qwen {
 struct layer {
     struct decoder_weights common;
     struct param q_norm, k_norm;
-    struct dense_weight q, k, v, o;
+    struct dense_weight q, k, v, o, shared_gate;
     struct gated_net_weights net;
 };
 
@@ -96,26 +98,62 @@ static int read_rotary(struct qwen *m, const struct section *s, struct err *err)
     return 0;
 }
 
+static bool has_experts(const struct decoder *d)
+{
+    return d->model.family == &qwen3_5_moe_family ||
+           d->model.family == &qwen3_5_moe_text_family;
+}
+
+static int read_ffn(struct decoder *d, const struct section *s, struct err *err)
+{
+    static const char *const unused[] = {"intermediate_size", NULL};
+    struct routing *r = &d->routing;
+
+    if (!has_experts(d))
+        return config_count(s, "intermediate_size", 12288, &d->dense_width,
+                            err);
+    if (config_count(s, "num_experts", 256, &d->experts.count, err) ||
+        config_count(s, "moe_intermediate_size", 512, &d->experts.width, err) ||
+        config_count(s, "shared_expert_intermediate_size", 512,
+                     &d->shared_width, err) ||
+        config_count(s, "num_experts_per_tok", 8, &r->chosen, err))
+        return -1;
+    config_ignore(s, unused);
+    d->router = ROUTER_F32_SCORES;
+    r->groups = r->groups_kept = 1;
+    r->is_normalised = true;
+    r->scale = 1;
+    return decoder_check_groups(d, s, "num_experts", "num_experts_per_tok",
+                                err);
+}
+
 static int read_text(struct qwen *m, const struct section *s, struct err *err)
 {
-    static const char *const unused[] = {"mamba_ssm_dtype", "mlp_only_layers",
+    static const char *const unused[] = {"mamba_ssm_dtype",
+                                         "mlp_only_layers",
                                          "mtp_num_hidden_layers",
-                                         "mtp_use_dedicated_embeddings", NULL};
+                                         "mtp_use_dedicated_embeddings",
+                                         "output_router_logits",
+                                         "router_aux_loss_coef",
+                                         NULL};
     struct decoder *d = &m->decoder;
+    const bool is_large = has_experts(d);
 
     if (config_count(s, "vocab_size", 248320, &d->vocab, err) ||
-        config_count(s, "hidden_size", 4096, &d->hidden, err) ||
-        config_count(s, "intermediate_size", 12288, &d->dense_width, err) ||
-        config_count(s, "num_hidden_layers", 32, &d->layers, err) ||
+        config_count(s, "hidden_size", is_large ? 2048 : 4096, &d->hidden,
+                     err) ||
+        config_count(s, "num_hidden_layers", is_large ? 40 : 32, &d->layers,
+                     err) ||
         config_count(s, "num_attention_heads", 16, &m->heads, err) ||
-        config_count(s, "num_key_value_heads", 4, &m->kv_heads, err) ||
+        config_count(s, "num_key_value_heads", is_large ? 2 : 4, &m->kv_heads,
+                     err) ||
         config_count(s, "head_dim", 256, &m->head_dim, err) ||
         config_real(s, "rms_norm_eps", 1e-6, &d->eps, err) ||
         config_flag(s, "tie_word_embeddings", false, &d->is_tied, err) ||
         config_expect_text(s, "hidden_act", "silu", err) ||
         config_expect_flag(s, "attention_bias", false, err) ||
         config_expect_flag(s, "attn_output_gate", true, err) ||
-        read_layers(m, s, err) || read_rotary(m, s, err))
+        read_layers(m, s, err) || read_rotary(m, s, err) || read_ffn(d, s, err))
         return -1;
     m->net.hidden = d->hidden;
     m->net.eps = d->eps;
@@ -140,7 +178,8 @@ static int read_config(struct decoder *d, struct err *err)
     const struct section *root = config_root(d->config), *text;
     struct qwen *m = (struct qwen *)d;
 
-    if (d->model.family == &qwen3_5_text_family)
+    if (d->model.family == &qwen3_5_text_family ||
+        d->model.family == &qwen3_5_moe_text_family)
         return read_text(m, root, err) ? -1 : config_finish(d->config, err);
     if (config_section(root, "text_config", &text, err))
         return -1;
@@ -177,8 +216,17 @@ static void layer_part(const struct decoder *d, int64_t i,
     int64_t queries = m->heads * m->head_dim, keys = m->kv_heads * m->head_dim;
     char in[96];
 
-    snprintf(in, sizeof(in), "%s.mlp", at);
-    expert_part(&w->ffn, p, d->dense_width, hidden, in);
+    if (d->experts.count) {
+        part_dense(p, &w->router, d->experts.count, hidden,
+                   "%s.mlp.gate.weight", at);
+        part_dense(p, &l->shared_gate, 1, hidden,
+                   "%s.mlp.shared_expert_gate.weight", at);
+        snprintf(in, sizeof(in), "%s.mlp.shared_expert", at);
+        expert_part(&w->ffn, p, d->shared_width, hidden, in);
+    } else {
+        snprintf(in, sizeof(in), "%s.mlp", at);
+        expert_part(&w->ffn, p, d->dense_width, hidden, in);
+    }
     snprintf(in, sizeof(in), "%s.linear_attn", at);
     if (m->is_linear[i]) {
         gated_net_part(&m->net, &l->net, p, in);
@@ -258,6 +306,68 @@ static struct act attention(struct decoder_pass *p,
     return gated_attention(p, l, s, x);
 }
 
+/* ---- experts ---- */
+
+static void score(const struct decoder *d, const struct act *logits)
+{
+    (void)d;
+    for (int64_t r = 0; r < logits->rows; r++) {
+        struct act row = act_rows(logits, r, 1);
+
+        if (act_is_wide(logits))
+            softmax_row_f64(act_d(&row), act_d(&row), row.cols);
+        else
+            softmax_vec_row(act_f(&row), act_f(&row), row.cols);
+    }
+}
+
+/* The shared expert times sigmoid(shared_gate x). */
+static struct act shared(struct decoder_pass *p, const struct layer *l,
+                         const struct act *x)
+{
+    struct ops *o = &p->ops;
+    struct act y = decoder_unit(p, x, &l->common.ffn, &p->decoder->experts);
+    struct act gate = op_dense(o, x, &l->shared_gate, NULL);
+
+    for (int64_t k = 0; k < p->count; k++) { /* one call of upstream's each */
+        struct act rows = decoder_rows(p, &gate, k);
+
+        op_eager_sigmoid(&rows);
+    }
+    for (int64_t i = 0; i < y.rows * y.cols; i++) {
+        if (act_is_wide(&y))
+            act_d(&y)[i] *= act_d(&gate)[i / y.cols];
+        else
+            act_f(&y)[i] *= act_f(&gate)[i / y.cols];
+    }
+    op_round(&y);
+    return y;
+}
+
+static int ffn(struct decoder_pass *p, const struct decoder_weights *w,
+               int64_t layer, const struct act *x, struct act *y,
+               struct err *err)
+{
+    const struct decoder *d = p->decoder;
+    struct experts experts = decoder_experts(d, layer);
+    struct ops *o = &p->ops;
+    struct act scores;
+
+    if (!d->experts.count)
+        return decoder_ffn(p, w, layer, x, y, err);
+    if (decoder_scores(p, w, layer, x, &scores, err))
+        return -1;
+    struct routed routed = op_route(o, &scores, NULL, &d->routing);
+    routed.weight.dtype = x->dtype; /* rounded to the logits' */
+    op_round(&routed.weight);
+    if (decoder_tap_routed(p, layer, &routed, err) ||
+        op_experts(o, x, &routed, &experts, y, err))
+        return -1;
+    struct act beside = shared(p, (const struct layer *)w, x);
+    *y = op_add(o, y, &beside);
+    return 0;
+}
+
 /* ---- the families ---- */
 
 static struct act norm(struct ops *o, const struct act *x,
@@ -273,8 +383,7 @@ static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
     int64_t full = d->hidden + 8 * queries + 3 * keys + 2 * m->head_dim;
     int64_t linear = gated_net_row_values(&m->net);
 
-    (void)rows;
-    return (size_t)(longest * (full > linear ? full : linear) +
+    return (size_t)(2 * rows + longest * (full > linear ? full : linear) +
                     gated_net_state_values(&m->net) + 3 * d->hidden +
                     2 * m->head_dim);
 }
@@ -290,8 +399,14 @@ static const struct decoder_hooks hooks = {
     .values = values,
     .norm = norm,
     .attention = attention,
+    .ffn = ffn,
+    .score = score,
 };
 
 const struct model_family qwen3_5_family = DECODER_FAMILY("qwen3_5", &hooks);
 const struct model_family qwen3_5_text_family =
     DECODER_FAMILY("qwen3_5_text", &hooks);
+const struct model_family qwen3_5_moe_family =
+    DECODER_FAMILY("qwen3_5_moe", &hooks);
+const struct model_family qwen3_5_moe_text_family =
+    DECODER_FAMILY("qwen3_5_moe_text", &hooks);

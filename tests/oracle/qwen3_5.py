@@ -1,7 +1,8 @@
-"""Makes a dense Qwen3.5 text checkpoint with random weights and what Transformers
+"""Makes a Qwen3.5 text checkpoint with random weights and what Transformers
 computes from it in bf16 and in f32.  With no options fixtures/families/qwen3_5:
 
     HF_HUB_OFFLINE=1 python tests/oracle/qwen3_5.py fixtures/families/qwen3_5
+    HF_HUB_OFFLINE=1 python tests/oracle/qwen3_5.py fixtures/families/qwen3_5_moe --moe --seed 3
     HF_HUB_OFFLINE=1 python tests/oracle/qwen3_5.py DIR --lengths 1,200 \\
         --set hidden_size=96 --set num_key_value_heads=1
 
@@ -15,7 +16,12 @@ import os
 import torch
 import transformers
 from safetensors.torch import save_file
-from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
+from transformers import (
+    Qwen3_5ForCausalLM,
+    Qwen3_5MoeForCausalLM,
+    Qwen3_5MoeTextConfig,
+    Qwen3_5TextConfig,
+)
 
 CONFIG = {
     "vocab_size": 60, "hidden_size": 40, "intermediate_size": 56,
@@ -28,6 +34,8 @@ CONFIG = {
                         "partial_rotary_factor": 0.5, "mrope_interleaved": True,
                         "mrope_section": [2, 1, 1]},
 }
+EXPERTS = {"num_experts": 6, "num_experts_per_tok": 3, "moe_intermediate_size": 24,
+           "shared_expert_intermediate_size": 28}
 
 
 def weights(model):
@@ -59,11 +67,14 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--lengths", default="1,2,63,64,65,130")
     parser.add_argument("--seed", type=int, default=2)
+    parser.add_argument("--moe", action="store_true")
     parser.add_argument("--set", action="append", default=[])
     o = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(o.seed)
-    given = json.loads(json.dumps(CONFIG))
+    given = json.loads(json.dumps(CONFIG | EXPERTS if o.moe else CONFIG))
+    kind = Qwen3_5MoeForCausalLM if o.moe else Qwen3_5ForCausalLM
+    config = Qwen3_5MoeTextConfig if o.moe else Qwen3_5TextConfig
     for item in o.set:
         key, value = item.split("=", 1)
         *path, last = key.split(".")
@@ -72,20 +83,20 @@ def main():
             into = into[name]
         into[last] = json.loads(value)
     os.makedirs(o.out)
-    model = Qwen3_5ForCausalLM(Qwen3_5TextConfig(**given))
+    model = kind(config(**given))
     weights(model)
     model.to(torch.bfloat16).save_pretrained(o.out)
     ids = [torch.randint(0, given["vocab_size"], (1, int(n)))
            for n in o.lengths.split(",")]
-    model = Qwen3_5ForCausalLM.from_pretrained(o.out, dtype=torch.bfloat16)
-    for kind in ("", "-f32"):
-        model = (model.float() if kind else model).eval()
+    model = kind.from_pretrained(o.out, dtype=torch.bfloat16)
+    for suffix in ("", "-f32"):
+        model = (model.float() if suffix else model).eval()
         saved = {f"states.{i}": states(model, row).contiguous()
                  for i, row in enumerate(ids)}
-        records = [{"tokenIds": row[0].tolist(), "hidden": f"states{kind}.safetensors",
+        records = [{"tokenIds": row[0].tolist(), "hidden": f"states{suffix}.safetensors",
                     "tensor": f"states.{i}"} for i, row in enumerate(ids)]
-        save_file(saved, f"{o.out}/states{kind}.safetensors")
-        with open(f"{o.out}/parity{kind}.json", "w") as f:
+        save_file(saved, f"{o.out}/states{suffix}.safetensors")
+        with open(f"{o.out}/parity{suffix}.json", "w") as f:
             f.write(json.dumps({"records": records}) + "\n")
     versions = {"torch": torch.__version__, "transformers": transformers.__version__}
     with open(f"{o.out}/record.json", "w") as f:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Dense Qwen3.5 against Transformers 5.24.0 (fixtures/families/qwen3_5): what
+# Qwen3.5 against Transformers 5.24.0 (fixtures/families/qwen3_5, qwen3_5_moe): what
 # parity_fixtures.t does not ask: other layouts, keys, and refusals by name.
 . tests/support/tap.sh
 . tests/support/parity.sh
@@ -62,8 +62,26 @@ refused 4 "'num_key_value_heads' does not divide the heads" --set num_key_value_
 refused 4 "'partial_rotary_factor' gives 3.2 columns of 16" \
     --set rope_parameters.partial_rotary_factor=0.2
 refused 4 "'num_experts'" --set num_experts=8
-refused 4 "model_type 'qwen3_5_moe_text' is not supported" \
-    --set 'model_type="qwen3_5_moe_text"'
+refused 4 "model_type 'qwen3_next' is not supported" --set 'model_type="qwen3_next"'
 refused 3 "in_proj_qkv.weight' is" --set linear_value_head_dim=12
 refused 3 "holds no tensor" --rename layers.1.linear_attn.norm=layers.1.linear_attn.nrom
+
+# ---- with experts
+A=fixtures/families/qwen3_5_moe
+rm -rf "$T/bf16" "$T/again"
+pass bf16 bf16 parity.json
+for option in "--threads 1" "--kernel plain"; do
+    # shellcheck disable=SC2086
+    pass again bf16 parity.json $option
+    same_states bf16 again "experts: $option changes no bit"
+    rm -r "$T/again"
+done
+same "experts: two shards" --shards 2
+same "experts: the names of the model with images" --rename model.=model.language_model.
+same "experts: keys without effect" --set output_router_logits=true \
+    --set intermediate_size=7
+refused 4 "'num_experts_per_tok' is more than the experts" --set num_experts_per_tok=7
+refused 3 "mlp.gate.weight' is" --set num_experts=5
+refused 4 "'norm_topk_prob' is not known" --set norm_topk_prob=true
+refused 3 "shared_expert" --rename shared_expert.up=shared_expert.pu
 done_testing
