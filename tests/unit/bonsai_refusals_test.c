@@ -159,7 +159,7 @@ static void set_in(json_t *root, const char *outer, const char *key,
         set_in(root, outer, key, value); \
     }
 
-EDIT(other_type, NULL, "model_type", json_string("qwen3_5"))
+EDIT(other_type, NULL, "model_type", json_string("qwen9_9"))
 EDIT(other_schema, NULL, "schema_version", json_integer(1))
 EDIT(other_base, NULL, "base_model_type", json_string("qwen3"))
 EDIT(four_bits, "quantization", "bits", json_integer(4))
@@ -350,7 +350,7 @@ static const struct damage damages[] = {
     {.name = "another model_type",
      .config = other_type,
      .code = ERR_UNSUPPORTED,
-     .says = "'qwen3_5'"},
+     .says = "'qwen9_9'"},
     {.name = "schema 1",
      .config = other_schema,
      .code = ERR_UNSUPPORTED,
