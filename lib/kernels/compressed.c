@@ -10,6 +10,7 @@
 #include "kernels/softmax.h"
 #include "kernels/threads.h"
 #include "kernels/topk.h"
+#include "kernels/torch_blocking.h"
 
 #include "base/bug.h"
 
@@ -17,7 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANES = 16, SLOTS = 16, CHAIN_BLOCK = 128, GRAIN = 4 };
+enum { LANES = 16, BLOCK = 32, SLOTS = 16, CHAIN_BLOCK = 128, GRAIN = 4 };
+
+/* The blocks of one of upstream's products, [rows, in] by [in, out]. */
+static int64_t block_of(int64_t rows, int64_t out, int64_t in)
+{
+    return rows > 1 && out > 1 && !torch_blocking(rows, out, in).is_even
+               ? BLOCK
+               : even32_block(in);
+}
 
 /* ---- which columns ---- */
 
@@ -40,6 +49,7 @@ static int by_number(const void *a, const void *b)
  * blocks that hold one: `wide` places. */
 struct columns {
     int64_t *seen, *place, count, wide, block;
+    int64_t inner; /* the blocks of a score's columns */
 };
 
 static size_t most_seen(const struct seeing *how, int64_t rows)
@@ -52,7 +62,7 @@ static size_t most_seen(const struct seeing *how, int64_t rows)
 static size_t most_columns(const struct seeing *how, int64_t rows)
 {
     int64_t near = how->window < rows ? how->window : rows;
-    int64_t block = even32_block(rows + how->entries);
+    int64_t block = block_of(rows, how->dim, rows + how->entries);
     int64_t far = how->picked ? how->most : how->entries / block + 2;
     int64_t blocks = near / block + 2 + far;
     int64_t all = (rows + how->entries + block - 1) / block;
@@ -76,7 +86,8 @@ static void see(struct columns *c, const struct seeing *how, int64_t row,
     int64_t first = row - how->window + 1;
 
     c->count = c->wide = 0;
-    c->block = even32_block(rows + how->entries);
+    c->block = block_of(rows, how->dim, rows + how->entries);
+    c->inner = block_of(rows, rows + how->entries, how->dim);
     for (int64_t j = first > 0 ? first : 0; j <= row; j++)
         see_one(c, j);
     if (how->picked) {

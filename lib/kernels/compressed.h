@@ -10,8 +10,8 @@
  * Attention over a window of keys and over compressed entries, as Transformers'
  * eager graph of DeepSeek-V4 computes it (deepseek-v4.md 6).  t is the compute
  * dtype: inputs are exact in it and results rounded to it (F32: not); the _f64
- * forms round nothing.  Products are even32 in BF16, else chain128.  Rows are
- * divided among the threads.
+ * forms round nothing.  Products in BF16 are blocks32 or even32 as
+ * torch_blocking.h has it, else chain128.  Rows are divided among the threads.
  */
 
 /*
@@ -82,8 +82,9 @@ void compressed_pick_f64(int64_t *picked, const double *q, const double *key,
  *     s = t(t(q . k) scale); p = t(softmax over s and the head's sink), f32;
  *     y = t(sum of p kv)
  * Columns are the rows of kv and the sink after them: the denominator is
- * lanes16 over the column's number, and the last sum goes over those whole
- * blocks of even32 in which a column is seen.
+ * lanes16 over the column's number (one after the other when there are
+ * fewer than 16), and the last sum goes over those whole blocks in which a
+ * column is seen.
  */
 struct seeing {
     int64_t heads, dim, window, entries, rate;

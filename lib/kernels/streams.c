@@ -59,6 +59,33 @@ static double line_sum_f64(const double *line, int64_t n, int64_t step,
     return sum;
 }
 
+/* The sum of w[k] x[k], of column `column` of `width`; up to four are added in
+ * order. */
+static float weighed_sum(const float *w, const float *x, int64_t n,
+                         int64_t width, int64_t column)
+{
+    float product[STREAMS_MOST], sum = 0;
+
+    for (int64_t k = 0; k < n; k++)
+        product[k] = w[k] * x[k * width];
+    if (n > 4)
+        return cascade_column_sum(product, n, column, width);
+    for (int64_t k = 0; k < n; k++)
+        sum += product[k];
+    return sum;
+}
+
+static double weighed_sum_f64(const double *w, const double *x, int64_t n,
+                              int64_t width, int64_t column)
+{
+    double sum = 0;
+
+    (void)column;
+    for (int64_t k = 0; k < n; k++)
+        sum += w[k] * x[k * width];
+    return sum;
+}
+
 #define EXP vec_exp /* PyTorch's, of a row of any length */
 #include "kernels/real_f32.inc"
 
@@ -92,6 +119,7 @@ void streams_collapse(float *y, const float *x, const float *w, int64_t rows,
 {
     struct streams_job job = {y, x, NULL, w, n, width, t};
 
+    BUG_ON(n > STREAMS_MOST);
     threads_for(rows, GRAIN, collapse_piece, &job);
 }
 

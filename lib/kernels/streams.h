@@ -24,8 +24,9 @@ void streams_sinkhorn(float *m, int64_t rows, int64_t n, int64_t iterations,
 void streams_sinkhorn_f64(double *m, int64_t rows, int64_t n,
                           int64_t iterations, double eps);
 
-/* y[width] = t(sum over k of w[k] * x[k]): products and sum in f32, k ascending
- * from the first; w [rows, n] is f32. */
+/* y[width] = t(sum over k of w[k] * x[k]): products and sum in f32, in
+ * PyTorch's order of the rows of a matrix (cascade_column_sum; ascending in
+ * double); w [rows, n] is f32. */
 void streams_collapse(float *y, const float *x, const float *w, int64_t rows,
                       int64_t n, int64_t width, enum dtype t);
 void streams_collapse_f64(double *y, const double *x, const double *w,

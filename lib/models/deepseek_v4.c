@@ -271,6 +271,7 @@ static int read_dims(struct deepseek *m, struct rotary *r,
                              "or the partial factor gives %g columns of %lld",
                              dims, (long long)m->dim);
     r->dims = (int64_t)dims;
+    r->is_truncated = true; /* upstream looks for the key in another place */
     return 0;
 }
 

@@ -7,7 +7,7 @@ tokens), one chunk of the delta rule (64 tokens) and two (128).
     python tests/oracle/glm5_next.py fixtures/families/glm-5-next [SEED]
 
 Layer 2 shares the choice of layer 1.  With this seed the roundings of PyTorch's own
-exp and square root (tests/oracle/glm5_next_exact.py) change no bf16 value.  Needs torch 2.13.0 (CPU), transformers 5.24.0, safetensors.
+exp and square root (tests/oracle/exact_functions.py) change no bf16 value.  Needs torch 2.13.0 (CPU), transformers 5.24.0, safetensors.
 """
 
 import json

@@ -1,13 +1,14 @@
-"""Where GLM-5-Next's states differ from Transformers', is it that PyTorch's exp,
-log and square root, of a closed library, round the other way?
+"""Where a text family's states differ from Transformers' in bf16, is it that
+PyTorch's exp, log, square root, cosine and sine, of a closed library, round the
+other way?
 
-    python tests/oracle/glm5_next_exact.py PACK PARITY.json STATES
+    python tests/oracle/exact_functions.py PACK PARITY.json STATES
 
 STATES is what `assay-forward --parity PARITY.json --precision bf16` wrote.  Each
-record is computed twice by Transformers: as it is, and with these three functions
-of f32 values correctly rounded (through f64).  Printed are the positions whose
-every bit is ours.  Where the second column is all of them, nothing but those
-roundings (half a unit in the last place to 0.515 of one) lies between.
+record is computed twice by Transformers: as it is, and with these functions of f32
+values correctly rounded (through f64).  Printed are the positions whose every bit
+is ours.  Where the second column is all of them (status 0), nothing but those
+roundings (half a unit in the last place against up to 0.6 of one) lies between.
 
 Needs torch 2.13.0 (CPU), transformers 5.24.0 and safetensors.
 """
@@ -25,7 +26,7 @@ from safetensors.torch import load_file
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 
-FUNCTIONS = ("exp", "log", "sqrt")
+FUNCTIONS = ("exp", "log", "sqrt", "cos", "sin")
 
 
 class Exact:
@@ -46,7 +47,8 @@ class Exact:
 
 def main(pack, parity, states):
     torch.set_num_threads(1)
-    model = transformers.Glm5NextForConditionalGeneration.from_pretrained(pack, dtype=torch.bfloat16).eval()
+    kind = getattr(transformers, transformers.AutoConfig.from_pretrained(pack).architectures[0])
+    model = kind.from_pretrained(pack, dtype=torch.bfloat16).eval()
     with open(parity) as f:
         records = json.load(f)["records"]
 
