@@ -122,6 +122,42 @@ static void add_words(const struct texts *t, const int64_t *ids, size_t count,
     buf_release(&text);
 }
 
+/* Of an answer that was remembered, what is an answer: a record may come from
+ * anyone. */
+static void take_words(const json_t *known, size_t count, json_t *out)
+{
+    json_t *pieces = json_object_get(known, "pieces");
+    json_t *text = json_object_get(known, "text");
+    bool is_sound = json_is_array(pieces) && json_array_size(pieces) == count;
+
+    for (size_t i = 0; i < count && is_sound; i++) {
+        const json_t *piece = json_array_get(pieces, i);
+
+        is_sound = json_is_string(piece) || json_is_null(piece);
+    }
+    if (is_sound)
+        json_object_set(out, "pieces", pieces);
+    if (json_is_string(text))
+        json_object_set(out, "text", text);
+}
+
+static json_t *take_place(const json_t *known)
+{
+    static const char *const keys[] = {"of", "template", "line", "column"};
+    json_t *out = json_object();
+
+    for (size_t i = 0; i < 4; i++) {
+        json_t *value = json_object_get(known, keys[i]);
+
+        if (i < 2 ? !json_is_string(value) : !json_is_integer(value)) {
+            json_decref(out);
+            return NULL;
+        }
+        json_object_set(out, keys[i], value);
+    }
+    return out;
+}
+
 json_t *texts_ids(struct texts *t, const char *case_name, const char *what,
                   const int64_t *ids, size_t count)
 {
@@ -132,7 +168,7 @@ json_t *texts_ids(struct texts *t, const char *case_name, const char *what,
         json_array_append_new(list, json_integer(ids[i]));
     json_object_set_new(out, "ids", list);
     if (known && json_equal(json_object_get(known, "ids"), list)) {
-        json_object_update(out, known);
+        take_words(known, count, out);
     } else if (t && t->pack) {
         add_words(t, ids, count, out);
         remember(t, case_name, what, out);
@@ -171,7 +207,7 @@ json_t *texts_place(struct texts *t, const struct test_case *c,
     struct err why = ERR_INIT;
 
     if (known)
-        return json_incref(known);
+        return take_place(known);
     if (!t || !t->pack)
         return NULL;
     if (prompt_render(t->pack, NULL, c, &t->protocol, &results, &rendered,
