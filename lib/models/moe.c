@@ -394,16 +394,29 @@ static int run_expert(struct ops *o, const struct block *b, int64_t which,
     return 0;
 }
 
+/* One after the other, or as PyTorch's sum over rows takes a column. */
+static float slots_sum(const float *x, int64_t k, int64_t column,
+                       int64_t columns, enum sums sums)
+{
+    float sum = 0;
+
+    if (sums == SUMS_TORCH)
+        return cascade_column_sum(x, k, column, columns);
+    for (int64_t s = 0; s < k; s++)
+        sum += x[s];
+    return sum;
+}
+
 static void combine(const struct act *slots, const struct act *weight,
-                    int64_t first, const struct act *out)
+                    int64_t first, const struct act *out, enum sums sums)
 {
     int64_t k = weight->cols, n = out->cols;
     enum dtype t = ops_promote(slots->dtype, weight->dtype);
+    float *x = xmalloc((size_t)k * sizeof(*x) + 1);
 
     for (int64_t r = 0; r < out->rows; r++)
         for (int64_t i = 0; i < n; i++) {
             double wide = 0;
-            float sum = 0;
 
             for (int64_t s = 0; s < k; s++) {
                 int64_t at = (r * k + s) * n + i, w = (first + r) * k + s;
@@ -411,13 +424,14 @@ static void combine(const struct act *slots, const struct act *weight,
                 if (act_is_wide(out))
                     wide += act_d(slots)[at] * act_d(weight)[w];
                 else
-                    sum += round_to(t, act_f(slots)[at] * act_f(weight)[w]);
+                    x[s] = round_to(t, act_f(slots)[at] * act_f(weight)[w]);
             }
             if (act_is_wide(out))
                 act_d(out)[r * n + i] = wide;
             else
-                act_f(out)[r * n + i] = sum;
+                act_f(out)[r * n + i] = slots_sum(x, k, i, n, sums);
         }
+    free(x);
     op_round(out);
 }
 
@@ -462,7 +476,7 @@ int op_experts(struct ops *o, const struct act *x, const struct routed *r,
         for (int64_t i = 0; i < e->count && ret == 0; i++)
             ret = run_expert(o, &b, i, e, &p, taken, &slots, err);
         if (ret == 0)
-            combine(&slots, &r->weight, first, &to);
+            combine(&slots, &r->weight, first, &to, o->sums);
         ops_release(o, mark);
     }
     part_release(&p);

@@ -86,10 +86,11 @@ size_t experts_bytes(const struct experts *e); /* of one of them, loaded */
 int experts_expect(const struct experts *e, struct err *err);
 
 /*
- * sum over the slots of weight * down(unit(gate x, up x)), in slot order: each
- * product rounds to the promoted dtype of the two, the sum (f32) once to x's.
- * Experts are read one at a time, each once for every EXPERT_ROWS rows;
- * a call's rows are cut at its own multiples of them, whatever its neighbours.
+ * sum over the slots of weight * down(unit(gate x, up x)), in slot order, with
+ * SUMS_TORCH as cascade_column_sum() adds them: each product rounds to the
+ * promoted dtype of the two, the sum (f32) once to x's.  Experts are read one
+ * at a time, each once for every EXPERT_ROWS rows; a call's rows are cut at its
+ * own multiples of them, whatever its neighbours.
  */
 enum { EXPERT_ROWS = 4096 };
 int op_experts(struct ops *o, const struct act *x, const struct routed *r,

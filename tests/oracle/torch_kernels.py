@@ -113,6 +113,9 @@ def main(path):
     )
     for part, t in zip("qkvy", (q, k, v, y)):
         out[f"math32.{part}"] = t[0].transpose(0, 1).contiguous()
+    torch.manual_seed(5)
+    x = torch.randn(4, 7, 56)  # seven experts' shares: columns 32 to 55 in four chains
+    out["slots.x"], out["slots.y"] = x, x.sum(dim=1)
     torch.manual_seed(3)
     for i, shape in enumerate(CALLS):
         x, w = cancelling(*shape)

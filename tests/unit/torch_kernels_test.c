@@ -168,6 +168,24 @@ static void test_small_softmax(void)
     }
 }
 
+/* Seven rows added up, of 56 columns: what experts give a token. */
+static void test_slots(void)
+{
+    enum { ROWS = 4, SLOTS = 7, COLS = 56 };
+    int64_t n, wrong = 0;
+    float *x = load("slots.x", &n), *y = load("slots.y", &n), slot[SLOTS];
+
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < COLS; c++) {
+            for (int s = 0; s < SLOTS; s++)
+                slot[s] = x[(r * SLOTS + s) * COLS + c];
+            wrong +=
+                cascade_column_sum(slot, SLOTS, c, COLS) != y[r * COLS + c];
+        }
+    is_int(wrong, 0, "sums over rows, column by column");
+    free(x), free(y);
+}
+
 /* Products whose exact value is 0: any other order of sums is seen. */
 static void test_calls(void)
 {
@@ -335,6 +353,7 @@ int main(void)
         test_sums();
         test_linear();
         test_calls();
+        test_slots();
         test_even();
         test_small_softmax();
         test_attention();
