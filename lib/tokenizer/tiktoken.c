@@ -1,6 +1,6 @@
 /*
  * A tiktoken.model as Kimi has it: lines of a token's bytes in base64, a space
- * and its rank, which is its id.  The special tokens stand in
+ * and its rank, which is its id.  The special tokens' names stand in
  * tokenizer_config.json; the split expression is Kimi's own.
  */
 #include "base/io.h"
@@ -11,7 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_CAP = 1 << 28, CHUNK = 400000, RUN = 25000, MAX_ADDED_LEN = 1024 };
+enum {
+    FILE_CAP = 1 << 28,
+    CHUNK = 400000,
+    RUN = 25000,
+    MAX_ADDED_LEN = 1024,
+    RESERVED = 256
+};
 
 #define KIMI_UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]"
 #define KIMI_LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]"
@@ -193,6 +199,40 @@ static int read_special(struct tokenizer *t, const char *key, json_t *value,
     return 0;
 }
 
+/* The ids behind the ranks are special, with or without a name of their own:
+ * Kimi's tokenizer reserves so many. */
+static int add_reserved(struct tokenizer *t, struct err *err)
+{
+    const int64_t first = (int64_t)t->model->vocab.count;
+    bool is_named[RESERVED] = {false};
+
+    for (size_t i = 0; i < t->added.count; i++)
+        if (t->added.items[i].id >= first &&
+            t->added.items[i].id < first + RESERVED)
+            is_named[t->added.items[i].id - first] = true;
+    for (int i = 0; i < RESERVED; i++) {
+        struct added_token *token = &t->added.items[t->added.count];
+
+        if (is_named[i])
+            continue;
+        *token =
+            (struct added_token){.content = xasprintf("<|reserved_token_%lld|>",
+                                                      (long long)(first + i)),
+                                 .id = first + i,
+                                 .special = true};
+        token->len = strlen(token->content);
+        if (!trie_put(t->added.all, token->content, token->len,
+                      (uint32_t)t->added.count)) {
+            err_set(err, ERR_INPUT, "'%s' is the name of another id",
+                    token->content);
+            free(token->content);
+            return -1;
+        }
+        t->added.count++;
+    }
+    return 0;
+}
+
 static int read_specials(struct tokenizer *t, struct err *err)
 {
     const struct section *config;
@@ -208,13 +248,15 @@ static int read_specials(struct tokenizer *t, struct err *err)
     if (json_get_object(config_object(config), "added_tokens_decoder", &tokens,
                         err) == 0) {
         ret = 0;
-        t->added.items =
-            xcalloc(json_object_size(tokens), sizeof(*t->added.items));
+        t->added.items = xcalloc(json_object_size(tokens) + RESERVED,
+                                 sizeof(*t->added.items));
         json_object_foreach(tokens, key, value)
         {
             if (ret == 0)
                 ret = read_special(t, key, value, err);
         }
+        if (ret == 0)
+            ret = add_reserved(t, err);
     }
     return ret ? err_in(err, "%s: added_tokens_decoder", config_path(config))
                : 0;

@@ -549,6 +549,16 @@ static void test_tiktoken(void)
     tokenizer_decode(t, ids.ids, ids.count, true, &text, &err);
     is_str(text.data, "ab\xc3\xa9", "and back, without the special one");
 
+    /* Upstream's class reserves 256 ids behind the ranks (tiktoken 0.14 with
+     * its special_tokens). */
+    tokenizer_encode(t, "<|reserved_token_257|>b<|reserved_token_300|>", 45,
+                     false, &ids, &err);
+    ok(ids.count > 3 && ids.ids[0] == 257 && ids.ids[1] == 'b' &&
+           ids.ids[2] == '<',
+       "a reserved id has a name, but for one that has its own");
+    is_int(tokenizer_id(t, "<|reserved_token_512|>"), 512, "256 of them");
+    is_int(tokenizer_id(t, "<|reserved_token_513|>"), -1, "and no more");
+
     /* Runs of more than 25,000 are cut: 'ab' across the cut is not joined. */
     struct buf run = BUF_INIT;
     for (int i = 0; i < 24999; i++)
