@@ -30,4 +30,6 @@ planted $O "the rotation of entries at their windows' ends" \
     's/positions\[w \* rate\]/positions[w * rate + rate - 1]/'
 planted $H "streams' eps 1e-3" 's/"hc_eps", 1e-6, &h->eps, err)/"hc_eps", 1e-6, \&h->eps, err) || (h->eps = 1e-3, 0)/'
 planted $H "the sum of streams not doubled" 's/sigmoid_then(&site->post, 2, 0)/sigmoid_then(\&site->post, 1, 0)/'
+planted $H "streams projected once instead of 20 times" \
+    's/"hc_sinkhorn_iters", 20, &h->iterations, err)/"hc_sinkhorn_iters", 20, \&h->iterations, err) || (h->iterations = 1, 0)/'
 done_testing
