@@ -40,8 +40,8 @@ struct hyper_weights {
 int hyper_read(struct hyper *h, const struct section *s, int64_t hidden,
                double norm_eps, struct err *err);
 
-/* Adds PREFIX.fn, kept in f32 as the part says, and PREFIX.base and PREFIX.scale,
- * which always are; and those of a head. */
+/* Adds PREFIX.fn, kept in f32 as the part says, and PREFIX.base and
+ * PREFIX.scale, which always are; and those of a head. */
 void hyper_part(const struct hyper *h, struct hyper_weights *w, struct part *p,
                 const char *prefix);
 void hyper_head_part(const struct hyper *h, struct hyper_weights *w,
