@@ -32,18 +32,39 @@ static uint32_t be32(const uint8_t *p)
            p[3];
 }
 
-/* CRC-32 of ISO 3309 over type and data. */
-static uint32_t crc(const uint8_t *data, size_t len)
-{
-    uint32_t table[256], c = 0xffffffffu;
+/* CRC-32 of ISO 3309, eight bytes at a time: by[k][b] is b followed by k zero
+ * bytes. */
+struct crc_tables {
+    uint32_t by[8][256];
+};
 
+static void crc_init(struct crc_tables *t)
+{
     for (uint32_t i = 0; i < 256; i++) {
-        table[i] = i;
+        uint32_t c = i;
+
         for (int bit = 0; bit < 8; bit++)
-            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
+            c = c >> 1 ^ (c & 1 ? 0xedb88320u : 0);
+        t->by[0][i] = c;
     }
-    for (size_t i = 0; i < len; i++)
-        c = table[(c ^ data[i]) & 0xff] ^ c >> 8;
+    for (int k = 1; k < 8; k++)
+        for (uint32_t i = 0; i < 256; i++) {
+            uint32_t c = t->by[k - 1][i];
+
+            t->by[k][i] = t->by[0][c & 0xff] ^ c >> 8;
+        }
+}
+
+static uint32_t crc(const struct crc_tables *t, const uint8_t *p, size_t len)
+{
+    uint32_t c = 0xffffffffu;
+
+    for (; len >= 8; p += 8, len -= 8)
+        c = t->by[7][(c ^ p[0]) & 0xff] ^ t->by[6][(c >> 8 ^ p[1]) & 0xff] ^
+            t->by[5][(c >> 16 ^ p[2]) & 0xff] ^ t->by[4][c >> 24 ^ p[3]] ^
+            t->by[3][p[4]] ^ t->by[2][p[5]] ^ t->by[1][p[6]] ^ t->by[0][p[7]];
+    for (; len; p++, len--)
+        c = t->by[0][(c ^ *p) & 0xff] ^ c >> 8;
     return ~c;
 }
 
@@ -162,9 +183,11 @@ static int walk_one(struct chunks *c, const uint8_t *chunk, uint32_t len,
 static int walk(struct chunks *c, const uint8_t *data, size_t len,
                 struct err *err)
 {
+    struct crc_tables tables;
     size_t at = 8;
     bool is_over = false;
 
+    crc_init(&tables);
     buf_add(&c->stream, data, 8);
     while (!is_over) {
         if (len - at < 12)
@@ -179,7 +202,7 @@ static int walk(struct chunks *c, const uint8_t *data, size_t len,
         if (n > len - at - 12)
             return err_set(err, ERR_INPUT,
                            "chunk '%.4s' at byte %zu passes the end", type, at);
-        if (crc(type, (size_t)n + 4) != be32(type + 4 + n))
+        if (crc(&tables, type, (size_t)n + 4) != be32(type + 4 + n))
             return err_set(err, ERR_INPUT, "chunk '%.4s' at byte %zu: bad CRC",
                            type, at);
         if (walk_one(c, data + at, n, err))
