@@ -34,6 +34,11 @@ for page in tools/*/assay-*.1.scd; do
         ok $? "$tool: status $status is told"
     done
 done
+# every family that a pack may name
+for type in $(sed -n 's/.*\(FAMILY(\|FAMILY_OF(\|model_type = \)"\([a-z0-9_]*\)".*/\2/p' lib/models/*.c); do
+    grep -q "\*$type\*" tools/forward/assay-forward.1.scd
+    ok $? "forward: model_type $type is in the page"
+done
 # the chain's settings
 for setting in $(pipelines/qualify --help | grep -oE '\b[A-Z_]+=' | sort -u | tr -d =); do
     [ "$setting" = NAME ] || grep -q "\*$setting\*" man/qualify.7.scd
