@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /*
- * The frozen cases of a qualification (DESIGN 5):
+ * The frozen cases of a qualification (case(5)):
  *
  *     {"cases": [{"name": "chart", "messages": [...], "thinking": false,
  *                 "max_new_tokens": 64, "now": "2026-02-03T04:05:06Z",

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /*
- * The frozen rules of a qualification, protocol.json (DESIGN 5).  Every key may
+ * The frozen rules of a qualification, protocol.json (case(5)).  Every key may
  * be absent; any other key is refused by its name.
  *
  *     {"context": 16384, "prefill_chunk": 512, "tail": "all",
