@@ -344,7 +344,7 @@ def main():
         print("# %s  %s" % (letter, claim))
     for name, how, found in table:
         print("# %-*s  %-12s  %s" % (width, name, how, found))
-    print("# %d single changes, %d as wanted" % (count - 2, count - failed))
+    print("# %d single changes and two of none, %d as wanted" % (count - 2, count - failed))
     print("1..%d" % count)
     return failed != 0
 
