@@ -228,9 +228,14 @@ oracle-image: $O/assay-export $(ORACLE_PYTHON)
 	$(ORACLE_PYTHON) tests/oracle/processor_differential.py --export $< \
 	    --seed $(ORACLE_SEED)
 
-# Processor time beside upstream's tokenizers library: TEXT=FILE.
-bench-tokenizer: $O/assay-export
-	$(PYTHON) tests/oracle/tokenizer_speed.py --export $< --text '$(TEXT)' $(ORACLE_PACKS)
+# Processor time beside upstream's tokenizers library, over TEXT=FILE or the
+# mixed text of the goldens.
+SPEED_TEXT := $(or $(TEXT),$O/oracle/mixed.txt)
+$O/oracle/mixed.txt: ../shared/data/goldens/speed/mixed.txt.zst
+	@mkdir -p $(@D)
+	zstd -q -d -f -o $@ $<
+bench-tokenizer: $O/assay-export $(ORACLE_PYTHON) $(SPEED_TEXT)
+	$(ORACLE_PYTHON) tests/oracle/tokenizer_speed.py --export $< --text '$(SPEED_TEXT)' $(ORACLE_PACKS)
 
 # The same beside Pillow, over a picture in each format.
 bench-image: $O/assay-export $(ORACLE_PYTHON)

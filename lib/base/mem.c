@@ -2,6 +2,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,4 +96,11 @@ void *mem_array(size_t n, size_t size, size_t cap, struct err *err)
     }
     memset(p, 0, padded ? padded : 64);
     return p;
+}
+
+void mem_return_blocks(void)
+{
+    enum { BLOCKS_FROM = 128 << 10 };
+
+    mallopt(M_MMAP_THRESHOLD, BLOCKS_FROM);
 }

@@ -26,6 +26,14 @@ char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 void *mem_array(size_t n, size_t size, size_t cap, struct err *err);
 
+/*
+ * From now on a block of 128 KiB or more goes back to the system when it is
+ * freed; else what is allocated beside such blocks keeps each one's place, and
+ * memory grows with every case.  For programs that hold large blocks for long:
+ * a block that is taken anew costs its page faults anew.
+ */
+void mem_return_blocks(void);
+
 /* a * b and a + b into *out; false when they do not fit. */
 static inline bool mem_mul(size_t a, size_t b, size_t *out)
 {

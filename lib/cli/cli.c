@@ -4,15 +4,12 @@
 #include "base/mem.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define OPTION_COLUMN 26
-
-enum { BLOCKS_FROM = 128 << 10 };
 
 static void list_add(struct cli_list *list, const char *word)
 {
@@ -162,9 +159,6 @@ int cli_parse(const struct cli_command *command, int argc, char **argv,
     bool *given = xcalloc(count_options(command) + 1, sizeof(*given));
     int ret = parse_words(command, argc, argv, given, rest, err);
 
-    /* Blocks go back to the system when they are freed; else what is allocated
-     * beside them keeps each one's place, and memory grows with every case. */
-    mallopt(M_MMAP_THRESHOLD, BLOCKS_FROM);
     free(given);
     if (ret)
         return ret;

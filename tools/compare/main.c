@@ -501,6 +501,7 @@ int main(int argc, char **argv)
     struct compare_request request;
     int state = cli_parse(&command, argc, argv, &rest, &err);
 
+    mem_return_blocks();
     if (state == 0 && opt.parity)
         judge_parity(&rest, &err);
     else if (state == 0 && fill_request(&rest, &request, &err) == 0) {

@@ -637,6 +637,7 @@ int main(int argc, char **argv)
     struct cli_list rest = {0};
     int parsed = cli_parse(&command, argc, argv, &rest, &err);
 
+    mem_return_blocks();
     if (parsed == 0 && check_options(&err) == 0) {
         struct run r = {.out = PUBLISH_INIT};
 

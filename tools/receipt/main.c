@@ -1,5 +1,6 @@
 /* assay-receipt: who the bytes are, and what a run proves. */
 #include "base/err.h"
+#include "base/mem.h"
 #include "cli/cli.h"
 #include "verbs.h"
 
@@ -55,6 +56,7 @@ int main(int argc, char **argv)
     const char *verb = argc > 1 ? argv[1] : "";
     struct err err = ERR_INIT;
 
+    mem_return_blocks();
     if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0) {
         usage(stdout);
         return cli_finish(&command, &err);
