@@ -141,6 +141,14 @@ int decoder_check_groups(const struct decoder *d, const struct section *s,
                          const char *groups_key, const char *chosen_key,
                          struct err *err);
 
+/* A wrapper's text_config, refused when it is missing; and its other keys to
+ * the end of the file: whether the head is tied, as the text's own key said or
+ * else the wrapper's; `unused`, ended by NULL, are of images. */
+int decoder_text_section(const struct section *root,
+                         const struct section **text, struct err *err);
+int decoder_finish_wrapper(struct decoder *d, const char *const *unused,
+                           struct err *err);
+
 /* Refuses quantization_config, of the file or its text_config, when it names a
  * method or a form that is not decoded here. */
 int decoder_check_quantization(const struct section *root, struct err *err);

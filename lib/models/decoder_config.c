@@ -91,3 +91,23 @@ int decoder_check_quantization(const struct section *root, struct err *err)
         return -1;
     return text ? check_quantization(text, err) : 0;
 }
+
+int decoder_text_section(const struct section *root,
+                         const struct section **text, struct err *err)
+{
+    if (config_section(root, "text_config", text, err))
+        return -1;
+    return *text ? 0 : config_refuse(root, "text_config", err, "is missing");
+}
+
+int decoder_finish_wrapper(struct decoder *d, const char *const *unused,
+                           struct err *err)
+{
+    const struct section *root = config_root(d->config);
+
+    if (config_flag(root, "tie_word_embeddings", d->is_tied, &d->is_tied, err))
+        return -1;
+    config_ignore_common(root);
+    config_ignore(root, unused);
+    return config_finish(d->config, err);
+}

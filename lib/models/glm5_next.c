@@ -348,12 +348,7 @@ static int read_config(struct decoder *d, struct err *err)
     if (config_section(root, "text_config", &text, err) ||
         read_text(m, text ? text : root, err))
         return -1;
-    if (text &&
-        config_flag(root, "tie_word_embeddings", d->is_tied, &d->is_tied, err))
-        return -1;
-    config_ignore_common(root);
-    config_ignore(root, unused);
-    return config_finish(d->config, err);
+    return decoder_finish_wrapper(d, unused, err);
 }
 
 /* ---- tensors (3) ---- */

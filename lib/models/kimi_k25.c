@@ -131,18 +131,11 @@ static int read_config(struct decoder *d, struct err *err)
     m->image_id = m->video_id = -1;
     if (d->model.family != &kimi_k25_family)
         return read_text(m, root, err) ? -1 : config_finish(d->config, err);
-    if (config_section(root, "text_config", &text, err))
-        return -1;
-    if (!text)
-        return config_refuse(root, "text_config", err, "is missing");
-    if (read_text(m, text, err) ||
+    if (decoder_text_section(root, &text, err) || read_text(m, text, err) ||
         config_amount(root, "image_token_id", 163605, &m->image_id, err) ||
-        config_amount(root, "video_token_id", 163840, &m->video_id, err) ||
-        config_flag(root, "tie_word_embeddings", d->is_tied, &d->is_tied, err))
+        config_amount(root, "video_token_id", 163840, &m->video_id, err))
         return -1;
-    config_ignore_common(root);
-    config_ignore(root, unused);
-    return config_finish(d->config, err);
+    return decoder_finish_wrapper(d, unused, err);
 }
 
 /* ---- tensors (3) ---- */

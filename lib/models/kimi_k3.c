@@ -266,16 +266,9 @@ static int read_config(struct decoder *d, struct err *err)
 
     if (d->model.family != &kimi_k3_family)
         return read_text(m, root, err) ? -1 : config_finish(d->config, err);
-    if (config_section(root, "text_config", &text, err))
+    if (decoder_text_section(root, &text, err) || read_text(m, text, err))
         return -1;
-    if (!text)
-        return config_refuse(root, "text_config", err, "is missing");
-    if (read_text(m, text, err) ||
-        config_flag(root, "tie_word_embeddings", d->is_tied, &d->is_tied, err))
-        return -1;
-    config_ignore_common(root);
-    config_ignore(root, unused);
-    return config_finish(d->config, err);
+    return decoder_finish_wrapper(d, unused, err);
 }
 
 /* ---- tensors (3) ---- */

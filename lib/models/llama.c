@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "models/decoder.h"
 #include "models/eager_ops.h"
-#include "models/rotary.h"
+#include "models/grouped.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,11 +23,10 @@ enum { LAYERS_CAP = 1 << 24 };
 
 struct llama {
     struct decoder decoder;
-    int64_t heads, kv_heads, head_dim;
+    struct grouped attn;
     bool has_head_norms, has_attention_bias, has_mlp_bias;
     int64_t window;        /* of keys, in sliding layers; 0: there are none */
     unsigned char *slides; /* [layers]; NULL: none does */
-    struct rotary rotary;
 };
 
 struct layer {
@@ -105,12 +104,12 @@ static int read_window(struct llama *m, const struct section *s,
 static int read_rotary(struct llama *m, const struct section *s,
                        double positions, struct err *err)
 {
-    struct rotary *r = &m->rotary;
+    struct rotary *r = &m->attn.rotary;
 
     if (config_real(s, "max_position_embeddings", positions, &positions, err) ||
         rotary_read(r, s, 10000, positions, err))
         return -1;
-    r->dims = m->head_dim;
+    r->dims = m->attn.head_dim;
     if (!isnan(r->partial) && r->partial != 1)
         return config_refuse(s, "partial_rotary_factor", err,
                              "is %g, only 1 is supported", r->partial);
@@ -128,20 +127,20 @@ static int read_heads(struct llama *m, const struct section *s,
     struct decoder *d = &m->decoder;
     int64_t fallback = by->head_dim;
 
-    if (config_count(s, "num_attention_heads", by->heads, &m->heads, err))
+    if (config_count(s, "num_attention_heads", by->heads, &m->attn.heads, err))
         return -1;
     if (fallback == 0) { /* Llama's default follows the heads */
-        fallback = d->hidden / m->heads;
-        if (!config_has(s, "head_dim") && d->hidden % m->heads)
+        fallback = d->hidden / m->attn.heads;
+        if (!config_has(s, "head_dim") && d->hidden % m->attn.heads)
             return config_refuse(s, "num_attention_heads", err,
                                  "does not divide the hidden size");
     }
     if (config_count(s, "num_key_value_heads",
-                     by->kv_heads ? by->kv_heads : m->heads, &m->kv_heads,
-                     err) ||
-        config_count(s, "head_dim", fallback, &m->head_dim, err))
+                     by->kv_heads ? by->kv_heads : m->attn.heads,
+                     &m->attn.kv_heads, err) ||
+        config_count(s, "head_dim", fallback, &m->attn.head_dim, err))
         return -1;
-    if (m->heads % m->kv_heads)
+    if (m->attn.heads % m->attn.kv_heads)
         return config_refuse(s, "num_key_value_heads", err,
                              "does not divide the heads");
     return 0;
@@ -219,7 +218,8 @@ static void layer_part(const struct decoder *d, int64_t i,
     const struct llama *m = llama_of(d);
     struct layer *l = (struct layer *)w;
     int64_t hidden = d->hidden;
-    int64_t queries = m->heads * m->head_dim, keys = m->kv_heads * m->head_dim;
+    int64_t queries = m->attn.heads * m->attn.head_dim,
+            keys = m->attn.kv_heads * m->attn.head_dim;
     char in[96];
 
     (void)i;
@@ -234,10 +234,10 @@ static void layer_part(const struct decoder *d, int64_t i,
         part_param(p, &l->o_bias, hidden, "%s.self_attn.o_proj.bias", at);
     }
     if (m->has_head_norms) {
-        part_param(p, &l->q_norm, m->head_dim, "%s.self_attn.q_norm.weight",
-                   at);
-        part_param(p, &l->k_norm, m->head_dim, "%s.self_attn.k_norm.weight",
-                   at);
+        part_param(p, &l->q_norm, m->attn.head_dim,
+                   "%s.self_attn.q_norm.weight", at);
+        part_param(p, &l->k_norm, m->attn.head_dim,
+                   "%s.self_attn.k_norm.weight", at);
     }
     snprintf(in, sizeof(in), "%s.mlp", at);
     expert_part(&w->ffn, p, d->dense_width, hidden, in);
@@ -276,30 +276,17 @@ static struct act attention(struct decoder_pass *p,
     const struct llama *m = llama_of(p->decoder);
     const struct layer *l = (const struct layer *)w;
     struct ops *o = &p->ops;
-    struct rotary_shape turned = {.pairs = ROTARY_HALVES,
-                                  .heads = m->heads,
-                                  .width = m->head_dim,
-                                  .dims = m->rotary.dims};
-    struct sdpa how = {.kind = p->options->is_flash_exact ? SDPA_FLASH_EXACT
-                                                          : SDPA_FLASH,
-                       .heads = m->heads,
-                       .kv_heads = m->kv_heads,
-                       .key_dim = m->head_dim,
-                       .value_dim = m->head_dim,
-                       .scale = 1 / sqrt((double)m->head_dim)};
-    struct rotary_tables tables =
-        rotary_tables(o, &m->rotary, s->positions, s->rows);
     struct act q = op_dense(o, x, &l->q, bias_of(m, &l->q_bias));
     struct act k = op_dense(o, x, &l->k, bias_of(m, &l->k_bias));
     struct act v = op_dense(o, x, &l->v, bias_of(m, &l->v_bias));
 
     if (m->has_head_norms) {
-        q = op_eager_rms_norm(o, &q, &l->q_norm, m->head_dim, m->decoder.eps);
-        k = op_eager_rms_norm(o, &k, &l->k_norm, m->head_dim, m->decoder.eps);
+        q = op_eager_rms_norm(o, &q, &l->q_norm, m->attn.head_dim,
+                              m->decoder.eps);
+        k = op_eager_rms_norm(o, &k, &l->k_norm, m->attn.head_dim,
+                              m->decoder.eps);
     }
-    op_rotary(&q, &tables, &turned);
-    turned.heads = m->kv_heads;
-    op_rotary(&k, &tables, &turned);
+    struct sdpa how = grouped_turn(p, &m->attn, s, &q, &k);
     decoder_keep(p, layer, &k, &v);
     if (m->slides[layer])
         slide(m, s->rows, &how, &k, &v);
@@ -338,18 +325,19 @@ static int ffn(struct decoder_pass *p, const struct decoder_weights *w,
 static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
 {
     const struct llama *m = llama_of(d);
-    int64_t queries = m->heads * m->head_dim, keys = m->kv_heads * m->head_dim;
+    int64_t queries = m->attn.heads * m->attn.head_dim,
+            keys = m->attn.kv_heads * m->attn.head_dim;
 
     (void)rows;
-    return (size_t)(longest *
-                    (d->hidden + 3 * queries + 3 * keys + 2 * m->head_dim));
+    return (size_t)(longest * (d->hidden + 3 * queries + 3 * keys +
+                               2 * m->attn.head_dim));
 }
 
 static void kept(const struct decoder *d, int64_t *keys, int64_t *values)
 {
     const struct llama *m = llama_of(d);
 
-    *keys = *values = m->kv_heads * m->head_dim;
+    *keys = *values = m->attn.kv_heads * m->attn.head_dim;
 }
 
 static void release(struct decoder *d)

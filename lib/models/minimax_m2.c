@@ -9,14 +9,13 @@
 
 #include "models/decoder.h"
 #include "models/eager_ops.h"
-#include "models/rotary.h"
+#include "models/grouped.h"
 
 #include <math.h>
 
 struct minimax {
     struct decoder decoder;
-    int64_t heads, kv_heads, head_dim;
-    struct rotary rotary;
+    struct grouped attn;
 };
 
 struct layer {
@@ -35,20 +34,21 @@ static const struct minimax *minimax_of(const struct decoder *d)
 static int read_rotary(struct minimax *m, const struct section *s,
                        struct err *err)
 {
-    struct rotary *r = &m->rotary;
+    struct rotary *r = &m->attn.rotary;
     int64_t dims;
     double positions;
 
     if (config_real(s, "max_position_embeddings", 196608, &positions, err) ||
         rotary_read(r, s, 5000000, positions, err) ||
-        config_count(s, "rotary_dim", m->head_dim, &dims, err))
+        config_count(s, "rotary_dim", m->attn.head_dim, &dims, err))
         return -1;
-    r->dims =
-        isnan(r->partial) ? dims : (int64_t)((double)m->head_dim * r->partial);
-    if (r->dims < 2 || r->dims % 2 || r->dims > m->head_dim)
+    r->dims = isnan(r->partial)
+                  ? dims
+                  : (int64_t)((double)m->attn.head_dim * r->partial);
+    if (r->dims < 2 || r->dims % 2 || r->dims > m->attn.head_dim)
         return config_refuse(s, "rotary_dim", err,
                              "or the partial factor gives %lld columns of %lld",
-                             (long long)r->dims, (long long)m->head_dim);
+                             (long long)r->dims, (long long)m->attn.head_dim);
     return 0;
 }
 
@@ -83,9 +83,9 @@ static int read_config(struct decoder *d, struct err *err)
         config_count(s, "intermediate_size", 1536, &m->decoder.experts.width,
                      err) ||
         config_count(s, "num_hidden_layers", 62, &d->layers, err) ||
-        config_count(s, "num_attention_heads", 48, &m->heads, err) ||
-        config_count(s, "num_key_value_heads", 8, &m->kv_heads, err) ||
-        config_count(s, "head_dim", 128, &m->head_dim, err) ||
+        config_count(s, "num_attention_heads", 48, &m->attn.heads, err) ||
+        config_count(s, "num_key_value_heads", 8, &m->attn.kv_heads, err) ||
+        config_count(s, "head_dim", 128, &m->attn.head_dim, err) ||
         config_real(s, "rms_norm_eps", 1e-6, &m->decoder.eps, err) ||
         config_count(s, "num_experts_per_tok", 8, &m->decoder.routing.chosen,
                      err) ||
@@ -98,7 +98,7 @@ static int read_config(struct decoder *d, struct err *err)
         config_expect_flag(s, "use_routing_bias", true, err) ||
         read_rotary(m, s, err))
         return -1;
-    if (m->heads % m->kv_heads)
+    if (m->attn.heads % m->attn.kv_heads)
         return config_refuse(s, "num_key_value_heads", err,
                              "does not divide the heads");
     if (m->decoder.routing.chosen > m->decoder.experts.count)
@@ -140,7 +140,8 @@ static void layer_part(const struct decoder *d, int64_t i,
     const struct minimax *m = minimax_of(d);
     struct layer *l = (struct layer *)w;
     int64_t hidden = d->hidden, experts = d->experts.count;
-    int64_t queries = m->heads * m->head_dim, keys = m->kv_heads * m->head_dim;
+    int64_t queries = m->attn.heads * m->attn.head_dim,
+            keys = m->attn.kv_heads * m->attn.head_dim;
 
     (void)i;
     part_dense(p, &l->q, queries, hidden, "%s.self_attn.q_proj.weight", at);
@@ -162,28 +163,13 @@ static struct act attention(struct decoder_pass *p,
     const struct minimax *m = minimax_of(p->decoder);
     const struct layer *l = (const struct layer *)w;
     struct ops *o = &p->ops;
-    struct rotary_shape turned = {.pairs = ROTARY_HALVES,
-                                  .heads = m->heads,
-                                  .width = m->head_dim,
-                                  .dims = m->rotary.dims};
-    struct sdpa how = {.kind = p->options->is_flash_exact ? SDPA_FLASH_EXACT
-                                                          : SDPA_FLASH,
-                       .heads = m->heads,
-                       .kv_heads = m->kv_heads,
-                       .key_dim = m->head_dim,
-                       .value_dim = m->head_dim,
-                       .scale = 1 / sqrt((double)m->head_dim)};
-    struct rotary_tables tables =
-        rotary_tables(o, &m->rotary, s->positions, s->rows);
     struct act q = op_dense(o, x, &l->q, NULL);
     struct act k = op_dense(o, x, &l->k, NULL);
     struct act v = op_dense(o, x, &l->v, NULL);
 
     q = op_eager_rms_norm(o, &q, &l->q_norm, q.cols, m->decoder.eps);
     k = op_eager_rms_norm(o, &k, &l->k_norm, k.cols, m->decoder.eps);
-    op_rotary(&q, &tables, &turned);
-    turned.heads = m->kv_heads;
-    op_rotary(&k, &tables, &turned);
+    struct sdpa how = grouped_turn(p, &m->attn, s, &q, &k);
     decoder_keep(p, layer, &k, &v);
     struct act seen = op_sdpa(o, &q, &k, &v, &how);
     return op_dense(o, &seen, &l->o, NULL);
@@ -194,18 +180,19 @@ static struct act attention(struct decoder_pass *p,
 static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
 {
     const struct minimax *m = minimax_of(d);
-    int64_t queries = m->heads * m->head_dim, keys = m->kv_heads * m->head_dim;
+    int64_t queries = m->attn.heads * m->attn.head_dim,
+            keys = m->attn.kv_heads * m->attn.head_dim;
 
     (void)rows;
-    return (size_t)(longest *
-                    (d->hidden + 3 * queries + 3 * keys + 2 * m->head_dim));
+    return (size_t)(longest * (d->hidden + 3 * queries + 3 * keys +
+                               2 * m->attn.head_dim));
 }
 
 static void kept(const struct decoder *d, int64_t *keys, int64_t *values)
 {
     const struct minimax *m = minimax_of(d);
 
-    *keys = *values = m->kv_heads * m->head_dim;
+    *keys = *values = m->attn.kv_heads * m->attn.head_dim;
 }
 
 static const struct decoder_hooks hooks = {

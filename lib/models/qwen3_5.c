@@ -18,7 +18,7 @@
 #include "models/decoder.h"
 #include "models/eager_ops.h"
 #include "models/gated_net.h"
-#include "models/rotary.h"
+#include "models/grouped.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,8 +27,7 @@
 
 struct qwen {
     struct decoder decoder;
-    int64_t heads, kv_heads, head_dim;
-    struct rotary rotary;
+    struct grouped attn;
     struct gated_net net;
     bool *is_linear; /* of the layers */
 };
@@ -79,7 +78,7 @@ static int read_rotary(struct qwen *m, const struct section *s, struct err *err)
     /* of images: the three positions of a token of text are one */
     static const char *const unused[] = {"mrope_interleaved", "mrope_section",
                                          NULL};
-    struct rotary *r = &m->rotary;
+    struct rotary *r = &m->attn.rotary;
     const struct section *inner;
     double positions, dims;
 
@@ -89,11 +88,11 @@ static int read_rotary(struct qwen *m, const struct section *s, struct err *err)
         return -1;
     if (inner)
         config_ignore(inner, unused);
-    dims = (double)m->head_dim * (isnan(r->partial) ? 0.25 : r->partial);
-    if (!(dims >= 2) || dims > (double)m->head_dim || (int64_t)dims % 2)
+    dims = (double)m->attn.head_dim * (isnan(r->partial) ? 0.25 : r->partial);
+    if (!(dims >= 2) || dims > (double)m->attn.head_dim || (int64_t)dims % 2)
         return config_refuse(s, "partial_rotary_factor", err,
                              "gives %g columns of %lld", dims,
-                             (long long)m->head_dim);
+                             (long long)m->attn.head_dim);
     r->dims = (int64_t)dims;
     return 0;
 }
@@ -144,10 +143,10 @@ static int read_text(struct qwen *m, const struct section *s, struct err *err)
                      err) ||
         config_count(s, "num_hidden_layers", is_large ? 40 : 32, &d->layers,
                      err) ||
-        config_count(s, "num_attention_heads", 16, &m->heads, err) ||
-        config_count(s, "num_key_value_heads", is_large ? 2 : 4, &m->kv_heads,
-                     err) ||
-        config_count(s, "head_dim", 256, &m->head_dim, err) ||
+        config_count(s, "num_attention_heads", 16, &m->attn.heads, err) ||
+        config_count(s, "num_key_value_heads", is_large ? 2 : 4,
+                     &m->attn.kv_heads, err) ||
+        config_count(s, "head_dim", 256, &m->attn.head_dim, err) ||
         config_real(s, "rms_norm_eps", 1e-6, &d->eps, err) ||
         config_flag(s, "tie_word_embeddings", false, &d->is_tied, err) ||
         config_expect_text(s, "hidden_act", "silu", err) ||
@@ -159,7 +158,7 @@ static int read_text(struct qwen *m, const struct section *s, struct err *err)
     m->net.eps = d->eps;
     if (gated_net_read(&m->net, s, err))
         return -1;
-    if (m->heads % m->kv_heads)
+    if (m->attn.heads % m->attn.kv_heads)
         return config_refuse(s, "num_key_value_heads", err,
                              "does not divide the heads");
     config_ignore_common(s);
@@ -181,16 +180,9 @@ static int read_config(struct decoder *d, struct err *err)
     if (d->model.family == &qwen3_5_text_family ||
         d->model.family == &qwen3_5_moe_text_family)
         return read_text(m, root, err) ? -1 : config_finish(d->config, err);
-    if (config_section(root, "text_config", &text, err))
+    if (decoder_text_section(root, &text, err) || read_text(m, text, err))
         return -1;
-    if (!text)
-        return config_refuse(root, "text_config", err, "is missing");
-    if (read_text(m, text, err) ||
-        config_flag(root, "tie_word_embeddings", d->is_tied, &d->is_tied, err))
-        return -1;
-    config_ignore_common(root);
-    config_ignore(root, unused);
-    return config_finish(d->config, err);
+    return decoder_finish_wrapper(d, unused, err);
 }
 
 static void release(struct decoder *d)
@@ -213,7 +205,8 @@ static void layer_part(const struct decoder *d, int64_t i,
     const struct qwen *m = qwen_of(d);
     struct layer *l = (struct layer *)w;
     int64_t hidden = d->hidden;
-    int64_t queries = m->heads * m->head_dim, keys = m->kv_heads * m->head_dim;
+    int64_t queries = m->attn.heads * m->attn.head_dim,
+            keys = m->attn.kv_heads * m->attn.head_dim;
     char in[96];
 
     if (d->experts.count) {
@@ -236,8 +229,10 @@ static void layer_part(const struct decoder *d, int64_t i,
     part_dense(p, &l->k, keys, hidden, "%s.self_attn.k_proj.weight", at);
     part_dense(p, &l->v, keys, hidden, "%s.self_attn.v_proj.weight", at);
     part_dense(p, &l->o, hidden, queries, "%s.self_attn.o_proj.weight", at);
-    part_param(p, &l->q_norm, m->head_dim, "%s.self_attn.q_norm.weight", at);
-    part_param(p, &l->k_norm, m->head_dim, "%s.self_attn.k_norm.weight", at);
+    part_param(p, &l->q_norm, m->attn.head_dim, "%s.self_attn.q_norm.weight",
+               at);
+    part_param(p, &l->k_norm, m->attn.head_dim, "%s.self_attn.k_norm.weight",
+               at);
 }
 
 /* ---- attention ---- */
@@ -246,14 +241,16 @@ static void layer_part(const struct decoder *d, int64_t i,
 static struct act half(struct ops *o, const struct qwen *m, const struct act *x,
                        int64_t which)
 {
-    struct act y = ops_new(o, x->rows, m->heads * m->head_dim, x->dtype);
+    struct act y =
+        ops_new(o, x->rows, m->attn.heads * m->attn.head_dim, x->dtype);
     struct act from = *x, to = y;
 
-    from.rows = to.rows = x->rows * m->heads;
-    from.cols = 2 * m->head_dim;
-    to.cols = m->head_dim;
+    from.rows = to.rows = x->rows * m->attn.heads;
+    from.cols = 2 * m->attn.head_dim;
+    to.cols = m->attn.head_dim;
     size_t mark = ops_mark(o);
-    struct act part = op_columns(o, &from, which * m->head_dim, m->head_dim);
+    struct act part =
+        op_columns(o, &from, which * m->attn.head_dim, m->attn.head_dim);
     act_copy(&to, &part);
     ops_release(o, mark);
     return y;
@@ -265,29 +262,14 @@ static struct act gated_attention(struct decoder_pass *p, const struct layer *l,
     const struct qwen *m = qwen_of(p->decoder);
     const double eps = p->decoder->eps;
     struct ops *o = &p->ops;
-    struct rotary_shape turned = {.pairs = ROTARY_HALVES,
-                                  .heads = m->heads,
-                                  .width = m->head_dim,
-                                  .dims = m->rotary.dims};
-    struct sdpa how = {.kind = p->options->is_flash_exact ? SDPA_FLASH_EXACT
-                                                          : SDPA_FLASH,
-                       .heads = m->heads,
-                       .kv_heads = m->kv_heads,
-                       .key_dim = m->head_dim,
-                       .value_dim = m->head_dim,
-                       .scale = 1 / sqrt((double)m->head_dim)};
-    struct rotary_tables tables =
-        rotary_tables(o, &m->rotary, s->positions, s->rows);
     struct act both = op_dense(o, x, &l->q, NULL);
     struct act q = half(o, m, &both, 0), gate = half(o, m, &both, 1);
     struct act k = op_dense(o, x, &l->k, NULL);
     struct act v = op_dense(o, x, &l->v, NULL);
 
-    q = op_centred_norm(o, &q, &l->q_norm, m->head_dim, eps);
-    k = op_centred_norm(o, &k, &l->k_norm, m->head_dim, eps);
-    op_rotary(&q, &tables, &turned);
-    turned.heads = m->kv_heads;
-    op_rotary(&k, &tables, &turned);
+    q = op_centred_norm(o, &q, &l->q_norm, m->attn.head_dim, eps);
+    k = op_centred_norm(o, &k, &l->k_norm, m->attn.head_dim, eps);
+    struct sdpa how = grouped_turn(p, &m->attn, s, &q, &k);
     struct act seen = op_sdpa(o, &q, &k, &v, &how);
     op_eager_sigmoid(&gate);
     seen = op_mul(o, &seen, &gate);
@@ -379,13 +361,14 @@ static struct act norm(struct ops *o, const struct act *x,
 static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
 {
     const struct qwen *m = qwen_of(d);
-    int64_t queries = m->heads * m->head_dim, keys = m->kv_heads * m->head_dim;
-    int64_t full = d->hidden + 8 * queries + 3 * keys + 2 * m->head_dim;
+    int64_t queries = m->attn.heads * m->attn.head_dim,
+            keys = m->attn.kv_heads * m->attn.head_dim;
+    int64_t full = d->hidden + 8 * queries + 3 * keys + 2 * m->attn.head_dim;
     int64_t linear = gated_net_row_values(&m->net);
 
     return (size_t)(2 * rows + longest * (full > linear ? full : linear) +
                     gated_net_state_values(&m->net) + 3 * d->hidden +
-                    2 * m->head_dim);
+                    2 * m->attn.head_dim);
 }
 
 static const struct decoder_hooks hooks = {

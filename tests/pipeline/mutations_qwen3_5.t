@@ -5,16 +5,16 @@ A=fixtures/families/qwen3_5
 BF16=parity.json
 . tests/support/mutations.sh
 Q=lib/models/qwen3_5.c N=lib/models/gated_net.c K=lib/kernels/gated_chunk.c
-E=lib/models/eager_ops.c
+E=lib/models/eager_ops.c G=lib/models/grouped.c
 
 planted $E "norms by their weights, not one more" 's/= 1 + weight->\([fd]\)/= weight->\1/'
 planted $Q "heads of q not normed" 's/^    q = op_centred_norm(.*/    (void)eps;/'
 planted $Q "the gate before the queries" \
     's/half(o, m, &both, 0), gate = half(o, m, &both, 1)/half(o, m, \&both, 1), gate = half(o, m, \&both, 0)/'
 planted $Q "no sigmoid in the gate" 's/op_eager_sigmoid(&gate);/(void)0;/'
-planted $Q "the whole head rotated" 's/r->dims = (int64_t)dims;/r->dims = m->head_dim;/'
+planted $Q "the whole head rotated" 's/r->dims = (int64_t)dims;/r->dims = m->attn.head_dim;/'
 planted $Q "another theta" 's/r->dims = (int64_t)dims;/&r->theta = 777;/'
-planted $Q "rotary pairs adjacent" 's/ROTARY_HALVES/ROTARY_ADJACENT/'
+planted $G "rotary pairs adjacent" 's/ROTARY_HALVES/ROTARY_ADJACENT/'
 planted $N "queries not scaled" 's/1 \/ sqrt((double)s->key_dim)/1/'
 planted $N "keys and values exchanged in the convolution" \
     's/unit(o, &qkv, keys, keys, s->key_dim, 1)/unit(o, \&qkv, 0, keys, s->key_dim, 1)/'
