@@ -4,31 +4,11 @@
 # 5.24.0, bf16); in f32 what one pass over all tokens gives; families that keep none
 # go over all tokens for each.
 . tests/support/tap.sh
+export PYTHONPATH=tests/support
 
 cat >"$T/case.py" <<'EOF'
-import json, math, os, struct, sys
-
-def read(path):
-    data = open(path, "rb").read()
-    n = struct.unpack("<Q", data[:8])[0]
-    head = json.loads(data[8:8 + n])
-    head.pop("__metadata__", None)
-    return {k: (v["dtype"], v["shape"], data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]])
-            for k, v in head.items()}
-
-def write(path, tensors):
-    head, body = {}, b""
-    for name, (dtype, shape, data) in sorted(tensors.items()):
-        head[name] = {"dtype": dtype, "shape": shape,
-                      "data_offsets": [len(body), len(body) + len(data)]}
-        body += data
-    text = json.dumps(head).encode()
-    text += b" " * (-len(text) % 8)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    open(path, "wb").write(struct.pack("<Q", len(text)) + text + body)
-
-def ints(values):
-    return "I64", [len(values)], struct.pack(f"<{len(values)}q", *values)
+import json, math, struct, sys
+from tensors import ints, read, write
 
 what = sys.argv[1]
 if what == "inputs":  # FOLDER COUNT OUT: the first ids as a prompt

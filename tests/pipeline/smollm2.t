@@ -3,6 +3,7 @@
 # and the chain from a pack and a reference to both verdicts, with a Python whose
 # packages are a stand-in: a tiny Llama, and captures of our own for a reference.
 . tests/support/tap.sh
+export PYTHONPATH=tests/support
 run=pipelines/smollm2/run
 mkdir "$T/made"
 
@@ -48,29 +49,8 @@ tiny=fixtures/tiny/pack
 mkdir "$T/made/pack"
 cp $tiny/tokenizer.json $tiny/tokenizer_config.json $tiny/chat_template.jinja "$T/made/pack"
 cat >"$T/stand_in.py" <<'EOF'
-import json, os, random, struct, sys
-
-def read(path):
-    data = open(path, "rb").read()
-    n = struct.unpack("<Q", data[:8])[0]
-    head = json.loads(data[8:8 + n])
-    head.pop("__metadata__", None)
-    return {k: (v["dtype"], v["shape"], data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]])
-            for k, v in head.items()}
-
-def write(path, tensors):
-    head, body = {}, b""
-    for name, (dtype, shape, data) in sorted(tensors.items()):
-        head[name] = {"dtype": dtype, "shape": shape,
-                      "data_offsets": [len(body), len(body) + len(data)]}
-        body += data
-    text = json.dumps(head).encode()
-    text += b" " * (-len(text) % 8)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    open(path, "wb").write(struct.pack("<Q", len(text)) + text + body)
-
-def ints(values):
-    return "I64", [len(values)], struct.pack(f"<{len(values)}q", *values)
+import json, random, struct, sys
+from tensors import ints, read, write
 
 what, made = sys.argv[1:3]
 if what == "pack":

@@ -19,6 +19,8 @@ import re
 import struct
 import sys
 
+from tensors import read, write
+
 E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
 E4M3 = [(m / 8 if e == 0 else 1 + m / 8) * 2.0 ** (max(e, 1) - 7)
         for e in range(16) for m in range(8)][:127]
@@ -113,35 +115,18 @@ def blocks(rows, cols, values):
                                          struct.pack(f"<{len(scales)}f", *scales))}
 
 
-def write(folder, config, tensors):
+def save(folder, config, tensors):
     os.makedirs(folder)
-    header, at = {}, 0
-    for name, (dtype, shape, raw) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": shape,
-                        "data_offsets": [at, at + len(raw)]}
-        at += len(raw)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(f"{folder}/model.safetensors", "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text)
-        for _, _, raw in tensors.values():
-            f.write(raw)
+    write(f"{folder}/model.safetensors", tensors)
     with open(f"{folder}/config.json", "w") as f:
         json.dump(config, f)
 
 
 def main():
     form, source, packed_to, plain_to = sys.argv[1:]
-    with open(f"{source}/model.safetensors", "rb") as f:
-        data = f.read()
-    (n,) = struct.unpack("<Q", data[:8])
     packed, plain = {}, {}
-    for name, t in json.loads(data[8 : 8 + n]).items():
-        if name == "__metadata__":
-            continue
-        a, b = t["data_offsets"]
-        raw = data[8 + n + a : 8 + n + b]
-        plain[name] = (t["dtype"], t["shape"], raw)
+    for name, t in read(f"{source}/model.safetensors").items():
+        plain[name] = t
         if form == "fp8" and LINEAR.search(name):
             how = blocks
         elif form != "fp8" and EXPERT.search(name):
@@ -149,23 +134,23 @@ def main():
         elif form == "fp4" and ATTENTION.search(name):
             how = fp8
         else:
-            packed[name] = plain[name]
+            packed[name] = t
             continue
-        values, parts = how(*t["shape"], widened(raw))
-        plain[name] = (t["dtype"], t["shape"], struct.pack(f"<{len(values)}H", *values))
+        values, parts = how(*t[1], widened(t[2]))
+        plain[name] = (t[0], t[1], struct.pack(f"<{len(values)}H", *values))
         for suffix, part in parts.items():
             stem = name.removesuffix(".weight") if suffix[0] == "." else name
             packed[stem + suffix] = part
     with open(f"{source}/config.json") as f:
         config = json.load(f)
-    write(plain_to, config, plain)
+    save(plain_to, config, plain)
     method = "fp8" if form in ("fp4", "fp8") else "compressed-tensors"
     place = config if form == "fp8" else config.get("text_config", config)
     place["quantization_config"] = {"quant_method": method}
     if form == "fp8":
         place["quantization_config"].update(
             {"fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [128, 128]})
-    write(packed_to, config, packed)
+    save(packed_to, config, packed)
 
 
 main()

@@ -23,34 +23,9 @@ import os
 import re
 import struct
 
+from tensors import read, write
+
 BF16_ONE = struct.pack("<H", 0x3F80)
-
-
-def read(path):
-    with open(path, "rb") as f:
-        data = f.read()
-    (n,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8 : 8 + n])
-    out = {}
-    for name, t in header.items():
-        if name != "__metadata__":
-            a, b = t["data_offsets"]
-            out[name] = (t["dtype"], t["shape"], data[8 + n + a : 8 + n + b])
-    return out
-
-
-def write(path, tensors):
-    header, at = {}, 0
-    for name, (dtype, shape, raw) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": shape,
-                        "data_offsets": [at, at + len(raw)]}
-        at += len(raw)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text)
-        for _, _, raw in tensors.values():
-            f.write(raw)
 
 
 def fuse(tensors):
