@@ -19,7 +19,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static int64_t key_width(const struct bonsai_text_config *t)
 {
@@ -67,12 +66,8 @@ void bonsai_cache_init(struct bonsai_pass *pass, struct bonsai_cache *cache,
         cache->values = ops_new(&pass->ops, capacity, width, dtype);
         return;
     }
-    cache->conv = ops_new(&pass->ops, 3, channels(t), dtype);
-    struct act state = ops_new(&pass->ops, 1, (int64_t)state_values(t), dtype);
-    size_t size = act_is_wide(&state) ? sizeof(double) : sizeof(float);
-    memset(cache->conv.data, 0, (size_t)(3 * channels(t)) * size);
-    memset(state.data, 0, state_values(t) * size);
-    cache->state = state.data;
+    cache->conv = ops_zeros(&pass->ops, 3, channels(t));
+    cache->state = ops_zeros(&pass->ops, 1, (int64_t)state_values(t)).data;
 }
 
 /* ---- full attention (2.3) ---- */

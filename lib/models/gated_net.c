@@ -11,7 +11,6 @@
 #include "models/eager_ops.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { CHUNK = 64 };
 
@@ -66,21 +65,12 @@ void gated_net_part(const struct gated_net *m, struct gated_net_weights *w,
     part_param(p, &w->norm, m->shape.value_dim, "%s.norm.weight", prefix);
 }
 
-static struct act zeros(struct ops *o, int64_t rows, int64_t cols)
-{
-    struct act y = ops_new(o, rows, cols, ops_dtype(o->precision, DTYPE_F32));
-    size_t size = act_is_wide(&y) ? sizeof(double) : sizeof(float);
-
-    memset(y.data, 0, (size_t)(rows * cols) * size);
-    return y;
-}
-
 /* silu(convolution(in_proj_qkv x)), both rounded. */
 static struct act mixed(struct ops *o, const struct gated_net *m,
                         const struct gated_net_weights *w, const struct act *x)
 {
     struct act in = op_dense(o, x, &w->qkv, NULL);
-    struct act before = zeros(o, m->taps - 1, in.cols);
+    struct act before = ops_zeros(o, m->taps - 1, in.cols);
     struct act y = ops_new(o, in.rows, in.cols, in.dtype);
 
     if (act_is_wide(&y)) {
@@ -186,7 +176,7 @@ struct act op_gated_net(struct ops *o, const struct gated_net *m,
     struct act y = ops_new(o, x->rows, values, v.dtype);
 
     if (act_is_wide(&y)) {
-        struct act state = zeros(o, values, s->key_dim);
+        struct act state = ops_zeros(o, values, s->key_dim);
 
         gated_delta_f64(act_d(&y), act_d(&state), act_d(&q), act_d(&k),
                         act_d(&v), act_d(&g), act_d(&beta), s, x->rows);

@@ -10,7 +10,6 @@
 #include "models/eager_ops.h"
 
 #include <math.h>
-#include <string.h>
 
 static int64_t channels(const struct kda *m)
 {
@@ -62,21 +61,12 @@ void kda_part(const struct kda *m, struct kda_weights *w, struct part *p,
     p->is_kept = was_kept;
 }
 
-static struct act zeros(struct ops *o, int64_t rows, int64_t cols)
-{
-    struct act y = ops_new(o, rows, cols, ops_dtype(o->precision, DTYPE_F32));
-    size_t size = act_is_wide(&y) ? sizeof(double) : sizeof(float);
-
-    memset(y.data, 0, (size_t)(rows * cols) * size);
-    return y;
-}
-
 /* silu(convolution(W x)), rounded once. */
 static struct act mixed(struct ops *o, const struct kda *m, const struct act *x,
                         const struct dense_weight *w, const struct param *taps)
 {
     struct act in = op_dense(o, x, w, NULL);
-    struct act before = zeros(o, m->taps - 1, in.cols);
+    struct act before = ops_zeros(o, m->taps - 1, in.cols);
     struct act y = ops_new(o, in.rows, in.cols, in.dtype);
     int64_t n = y.rows * y.cols;
 
@@ -198,7 +188,7 @@ struct act op_kda(struct ops *o, const struct kda *m,
     struct act k = mixed(o, m, x, &w->k, &w->k_conv);
     struct act v = mixed(o, m, x, &w->v, &w->v_conv);
     struct act decay = decay_of(o, m, w, x), beta = beta_of(o, m, w, x);
-    struct act state = zeros(o, m->heads * m->dim, m->dim);
+    struct act state = ops_zeros(o, m->heads * m->dim, m->dim);
     struct act gate = gate_of(o, m, w, x);
     struct act y = ops_new(o, x->rows, channels(m), v.dtype);
     int64_t rows = x->rows * m->heads;

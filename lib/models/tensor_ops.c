@@ -79,6 +79,14 @@ struct act ops_new(struct ops *o, int64_t rows, int64_t cols, enum dtype dtype)
     return a;
 }
 
+struct act ops_zeros(struct ops *o, int64_t rows, int64_t cols)
+{
+    struct act a = ops_new(o, rows, cols, ops_dtype(o->precision, DTYPE_F32));
+
+    memset(a.data, 0, (size_t)(rows * cols) * value_size(o->precision));
+    return a;
+}
+
 struct act act_rows(const struct act *a, int64_t first, int64_t count)
 {
     size_t size = act_is_wide(a) ? sizeof(double) : sizeof(float);

@@ -83,6 +83,8 @@ static inline void ops_release(struct ops *o, size_t mark)
     o->used = mark;
 }
 struct act ops_new(struct ops *o, int64_t rows, int64_t cols, enum dtype dtype);
+/* Zeros of F32, in f64 of F64: what a recurrence or convolution begins with. */
+struct act ops_zeros(struct ops *o, int64_t rows, int64_t cols);
 
 /* The dtype that an operand stored as `stored` has in this precision, and that
  * of an operation on two operands (f16 with f32 or bf16 is f32). */
