@@ -100,6 +100,17 @@ static int check_once(const struct cli_command *command,
     return 0;
 }
 
+static int check_needed(const struct cli_command *command, const bool *given,
+                        struct err *err)
+{
+    const struct cli_opt *all = command->options;
+
+    for (size_t i = 0; all && all[i].name; i++)
+        if (all[i].type == CLI_NEEDED && !given[i])
+            return err_set(err, ERR_USAGE, "--%s is needed", all[i].name);
+    return 0;
+}
+
 static size_t count_options(const struct cli_command *command)
 {
     size_t n = 0;
@@ -159,6 +170,8 @@ int cli_parse(const struct cli_command *command, int argc, char **argv,
     bool *given = xcalloc(count_options(command) + 1, sizeof(*given));
     int ret = parse_words(command, argc, argv, given, rest, err);
 
+    if (ret == 0)
+        ret = check_needed(command, given, err);
     free(given);
     if (ret)
         return ret;
@@ -173,9 +186,18 @@ int cli_parse(const struct cli_command *command, int argc, char **argv,
 
 static void usage_line(const struct cli_command *command, FILE *f)
 {
-    fprintf(f, "usage: %s%s%s%s", command->program, command->verb ? " " : "",
-            command->verb ? command->verb : "",
-            command->options ? " [options]" : "");
+    bool has_others = false;
+
+    fprintf(f, "usage: %s%s%s", command->program, command->verb ? " " : "",
+            command->verb ? command->verb : "");
+    for (const struct cli_opt *o = command->options; o && o->name; o++) {
+        if (o->type == CLI_NEEDED)
+            fprintf(f, " --%s %s", o->name, o->arg);
+        else
+            has_others = true;
+    }
+    if (has_others)
+        fputs(" [options]", f);
     if (command->operands && command->operands[0])
         fprintf(f, " %s", command->operands);
     fputc('\n', f);

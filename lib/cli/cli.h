@@ -12,10 +12,11 @@
  * man page all come from it.  --help (-h) and --version are in every program.
  */
 enum cli_type {
-    CLI_FLAG, /* bool */
-    CLI_STR,  /* const char * */
-    CLI_INT,  /* int64_t, decimal, at least 0 */
-    CLI_LIST, /* struct cli_list: every word up to the next option; repeats */
+    CLI_FLAG,   /* bool */
+    CLI_STR,    /* const char * */
+    CLI_NEEDED, /* the same, and the usage is wrong without it */
+    CLI_INT,    /* int64_t, decimal, at least 0 */
+    CLI_LIST,   /* struct cli_list: every word up to the next option; repeats */
 };
 
 struct cli_list {
@@ -44,7 +45,8 @@ struct cli_command {
 /*
  * Fills the options' values; operands (in order) go to rest, whose array the
  * caller frees.  "--name=value" and "--name value"; "--" ends the options.  An
- * option given twice is refused by its name, unless it is a list.
+ * option given twice is refused by its name, unless it is a list; one that is
+ * needed and not given is asked for.
  * Returns 0 to go on, 1 when --help or --version was printed, -1 with
  * ERR_USAGE.  argv[0] is skipped (the program, or the verb).
  */

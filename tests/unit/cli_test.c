@@ -40,6 +40,29 @@ static int parse(const char *line, struct cli_list *rest, struct err *err)
     return cli_parse(&command, argc, argv, rest, err);
 }
 
+/* An option that is needed, before what a verb does with it. */
+static void needed(void)
+{
+    const char *out = NULL;
+    const struct cli_opt wanted[] = {
+        {'o', "out", "file", "where", CLI_NEEDED, &out},
+        {0},
+    };
+    const struct cli_command verb = {
+        .program = "x", .verb = "y", .about = "x", .options = wanted};
+    char *none[] = {"y"}, *given[] = {"y", "-o", "f"};
+    struct cli_list rest = {0};
+    struct err err = ERR_INIT;
+
+    ok(cli_parse(&verb, 1, none, &rest, &err) == -1 && err.code == ERR_USAGE &&
+           strcmp(err.text, "--out is needed") == 0,
+       "an option that is needed is asked for (%s)", err.text);
+    ok(cli_parse(&verb, 3, given, &rest, &err) == 0 && out &&
+           strcmp(out, "f") == 0,
+       "and taken");
+    free(rest.items);
+}
+
 int main(void)
 {
     static const struct {
@@ -82,5 +105,6 @@ int main(void)
        "a list grows with each time it is given");
     free(rest.items);
     free(opt.list.items);
+    needed();
     return done();
 }

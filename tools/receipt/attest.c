@@ -125,7 +125,7 @@ int verb_attest(int argc, char **argv)
 {
     const char *out = NULL;
     const struct cli_opt options[] = {
-        {'o', "out", "file", "where it goes; must not exist", CLI_STR, &out},
+        {'o', "out", "file", "where it goes; must not exist", CLI_NEEDED, &out},
         {0},
     };
     const struct cli_command command = {
@@ -140,12 +140,7 @@ int verb_attest(int argc, char **argv)
     struct err err = ERR_INIT;
 
     if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
-        json_t *root = NULL;
-
-        if (!out)
-            err_set(&err, ERR_USAGE, "--out is needed");
-        else
-            root = attest_json(rest.items[0], &err);
+        json_t *root = attest_json(rest.items[0], &err);
         if (root)
             json_write_file(root, out, &err);
         json_decref(root);

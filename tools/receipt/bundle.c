@@ -20,7 +20,7 @@ int verb_bundle(int argc, char **argv)
 {
     const char *out = NULL;
     const struct cli_opt options[] = {
-        {'o', "out", "file", "the bundle; must not exist", CLI_STR, &out},
+        {'o', "out", "file", "the bundle; must not exist", CLI_NEEDED, &out},
         {0},
     };
     const struct cli_command command = {
@@ -35,13 +35,10 @@ int verb_bundle(int argc, char **argv)
     struct err err = ERR_INIT;
     char sha256[HASH_SHA256_HEX];
 
-    if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
-        if (!out)
-            err_set(&err, ERR_USAGE, "--out is needed");
-        else if (bundle_write(rest.items[0], out, sha256, &err) == 0 &&
-                 tell(sha256, &err))
-            unlink(out);
-    }
+    if (cli_parse(&command, argc, argv, &rest, &err) == 0 &&
+        bundle_write(rest.items[0], out, sha256, &err) == 0 &&
+        tell(sha256, &err))
+        unlink(out);
     free(rest.items);
     return cli_finish(&command, &err);
 }
@@ -50,7 +47,8 @@ int verb_extract(int argc, char **argv)
 {
     const char *out = NULL;
     const struct cli_opt options[] = {
-        {'o', "out", "dir", "the run's folder; must not exist", CLI_STR, &out},
+        {'o', "out", "dir", "the run's folder; must not exist", CLI_NEEDED,
+         &out},
         {0},
     };
     const struct cli_command command = {
@@ -66,9 +64,7 @@ int verb_extract(int argc, char **argv)
     struct err err = ERR_INIT, ignored = ERR_INIT;
 
     if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
-        if (!out)
-            err_set(&err, ERR_USAGE, "--out is needed");
-        else if (io_exists(out))
+        if (io_exists(out))
             err_set(&err, ERR_EXISTS, "%s: is there already", out);
         else if (bundle_extract(rest.items[0], out, &b, &err) == 0 &&
                  tell(b.sha256, &err))

@@ -78,12 +78,12 @@ int verb_import(int argc, char **argv)
     const char *upstream = NULL, *listing = NULL, *out = NULL;
     const char *trees = NULL, *commit = NULL;
     const struct cli_opt options[] = {
-        {'u', "upstream", "repo@rev", "what the listing lists", CLI_STR,
+        {'u', "upstream", "repo@rev", "what the listing lists", CLI_NEEDED,
          &upstream},
         {'l', "listing", "file",
          "upstream's listing: Hub JSON, git ls-tree -r -t -l text, sha256sum "
          "lines, or a download's folder of .metadata",
-         CLI_STR, &listing},
+         CLI_NEEDED, &listing},
         {'t', "trees", "file", "git ls-tree -r -t -d text, and the root's id",
          CLI_STR, &trees},
         {'c', "commit", "file", "the raw commit object (git cat-file commit)",
@@ -103,16 +103,11 @@ int verb_import(int argc, char **argv)
     struct cli_list rest = {NULL, 0};
     struct receipt r = RECEIPT_INIT;
     struct err err = ERR_INIT;
-    int parsed = cli_parse(&command, argc, argv, &rest, &err);
 
-    if (parsed == 0 && !upstream)
-        err_set(&err, ERR_USAGE, "--upstream is needed");
-    else if (parsed == 0 && !listing)
-        err_set(&err, ERR_USAGE, "--listing is needed");
-    else if (parsed == 0 && receipt_set_upstream(&r, upstream, &err) == 0 &&
-             check_new(out, &err) == 0 &&
-             receipt_import(&r, listing, &err) == 0 &&
-             receipt_strengthen(&r, trees, commit, &err) == 0)
+    if (cli_parse(&command, argc, argv, &rest, &err) == 0 &&
+        receipt_set_upstream(&r, upstream, &err) == 0 &&
+        check_new(out, &err) == 0 && receipt_import(&r, listing, &err) == 0 &&
+        receipt_strengthen(&r, trees, commit, &err) == 0)
         put(&r, out, &err);
     receipt_release(&r);
     free(rest.items);

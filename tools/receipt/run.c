@@ -100,11 +100,11 @@ int verb_freeze(int argc, char **argv)
 {
     const char *cases = NULL, *protocol = NULL, *gates = NULL, *out = NULL;
     const struct cli_opt options[] = {
-        {'c', "cases", "file", "the cases, beside their images", CLI_STR,
+        {'c', "cases", "file", "the cases, beside their images", CLI_NEEDED,
          &cases},
-        {'p', "protocol", "file", "the rules", CLI_STR, &protocol},
-        {'g', "gates", "file", "the limits", CLI_STR, &gates},
-        {'o', "out", "dir", "where the copies go; must not exist", CLI_STR,
+        {'p', "protocol", "file", "the rules", CLI_NEEDED, &protocol},
+        {'g', "gates", "file", "the limits", CLI_NEEDED, &gates},
+        {'o', "out", "dir", "where the copies go; must not exist", CLI_NEEDED,
          &out},
         {0},
     };
@@ -119,13 +119,8 @@ int verb_freeze(int argc, char **argv)
     struct cli_list rest = {NULL, 0};
     struct err err = ERR_INIT;
 
-    if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
-        if (!cases || !protocol || !gates || !out)
-            err_set(&err, ERR_USAGE,
-                    "--cases, --protocol, --gates and --out are needed");
-        else
-            freeze(cases, protocol, gates, out, &err);
-    }
+    if (cli_parse(&command, argc, argv, &rest, &err) == 0)
+        freeze(cases, protocol, gates, out, &err);
     free(rest.items);
     return cli_finish(&command, &err);
 }
@@ -434,7 +429,7 @@ int verb_executables(int argc, char **argv)
     const struct cli_opt options[] = {
         {'c', "candidate", "file", "the engine that made the candidate",
          CLI_STR, &candidate},
-        {'o', "out", "file", "where it goes; must not exist", CLI_STR, &out},
+        {'o', "out", "file", "where it goes; must not exist", CLI_NEEDED, &out},
         {0},
     };
     const struct cli_command command = {
@@ -449,12 +444,7 @@ int verb_executables(int argc, char **argv)
     struct err err = ERR_INIT;
 
     if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
-        json_t *root = NULL;
-
-        if (!out)
-            err_set(&err, ERR_USAGE, "--out is needed");
-        else
-            root = executables_json(rest.items[0], candidate, &err);
+        json_t *root = executables_json(rest.items[0], candidate, &err);
         if (root)
             json_write_file(root, out, &err);
         json_decref(root);

@@ -59,7 +59,8 @@ int verb_sign(int argc, char **argv)
 {
     const char *key = NULL;
     const struct cli_opt options[] = {
-        {'k', "key", "file", "an OpenSSH private key (Ed25519)", CLI_STR, &key},
+        {'k', "key", "file", "an OpenSSH private key (Ed25519)", CLI_NEEDED,
+         &key},
         {0},
     };
     const struct cli_command command = {
@@ -73,12 +74,8 @@ int verb_sign(int argc, char **argv)
     struct cli_list rest = {NULL, 0};
     struct err err = ERR_INIT;
 
-    if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
-        if (!key)
-            err_set(&err, ERR_USAGE, "--key is needed");
-        else
-            sign(key, rest.items[0], &err);
-    }
+    if (cli_parse(&command, argc, argv, &rest, &err) == 0)
+        sign(key, rest.items[0], &err);
     free(rest.items);
     return cli_finish(&command, &err);
 }
