@@ -139,12 +139,8 @@ int verb_attest(int argc, char **argv)
     struct cli_list rest = {NULL, 0};
     struct err err = ERR_INIT;
 
-    if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
-        json_t *root = attest_json(rest.items[0], &err);
-        if (root)
-            json_write_file(root, out, &err);
-        json_decref(root);
-    }
+    if (cli_parse(&command, argc, argv, &rest, &err) == 0)
+        put_json(attest_json(rest.items[0], &err), out, &err);
     free(rest.items);
     return cli_finish(&command, &err);
 }

@@ -50,6 +50,15 @@ void print_json(const json_t *root)
     buf_release(&text);
 }
 
+void put_json(json_t *root, const char *out, struct err *err)
+{
+    if (root && out)
+        json_write_file(root, out, err);
+    else if (root)
+        print_json(root);
+    json_decref(root);
+}
+
 int main(int argc, char **argv)
 {
     static const struct cli_command command = {.program = "assay-receipt"};

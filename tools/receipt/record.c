@@ -1,26 +1,11 @@
 /* record and import: a receipt is made. */
+#include "base/io.h"
 #include "cli/cli.h"
 #include "receipt/receipt.h"
 #include "verbs.h"
 
-#include "base/io.h"
-
 #include <stdlib.h>
 #include <string.h>
-
-/* To a new file (an older one is never overwritten), or to stdout. */
-static int put(const struct receipt *r, const char *out, struct err *err)
-{
-    json_t *root = receipt_json(r);
-    int ret = 0;
-
-    if (out)
-        ret = json_write_file(root, out, err);
-    else
-        print_json(root);
-    json_decref(root);
-    return ret;
-}
 
 static int check_new(const char *out, struct err *err)
 {
@@ -66,7 +51,7 @@ int verb_record(int argc, char **argv)
             else
                 json_decref(list);
         }
-        put(&r, out, &err);
+        put_json(receipt_json(&r), out, &err);
     }
     receipt_release(&r);
     free(rest.items);
@@ -108,7 +93,7 @@ int verb_import(int argc, char **argv)
         receipt_set_upstream(&r, upstream, &err) == 0 &&
         check_new(out, &err) == 0 && receipt_import(&r, listing, &err) == 0 &&
         receipt_strengthen(&r, trees, commit, &err) == 0)
-        put(&r, out, &err);
+        put_json(receipt_json(&r), out, &err);
     receipt_release(&r);
     free(rest.items);
     return cli_finish(&command, &err);

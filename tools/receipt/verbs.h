@@ -27,6 +27,11 @@ int verb_attest(int argc, char **argv);
 /* Prints a document; main's last act checks stdout. */
 void print_json(const json_t *root);
 
+/* The same to the new file `out` (one that is there is never overwritten), or
+ * to stdout without one.  Takes the reference; of NULL nothing is written, and
+ * err says already why. */
+void put_json(json_t *root, const char *out, struct err *err);
+
 /* Fills f->tensors from the file, when it is a sound .safetensors file: the
  * list of its tensors with a digest each, by name; else NULL. */
 json_t *add_tensors_digest(const char *pack, struct receipt_file *f);
