@@ -92,12 +92,7 @@ static int64_t bonsai_vocab(const struct model *m)
 
 static bool bonsai_is_stop(const struct model *m, int64_t token)
 {
-    const struct bonsai_config *c = &const_bonsai(m)->config;
-
-    for (int i = 0; i < c->stop_count; i++)
-        if (c->stop_tokens[i] == token)
-            return true;
-    return false;
+    return stops_has(&const_bonsai(m)->config.stops, token);
 }
 
 static int check_grids(const struct bonsai_config *c, const struct sequence *s,

@@ -13,7 +13,6 @@
 enum {
     MAX_DIM = 1 << 20, /* any width, head count or depth */
     MAX_VOCAB = 1 << 24,
-    MAX_TOKEN = MAX_VOCAB - 1,
     GROUP = 128,
 };
 
@@ -76,19 +75,6 @@ static int want_bool(const struct section *object, const char *key, bool want,
     if (value != want)
         return err_set(err, ERR_UNSUPPORTED, "'%s' is %s; only %s is supported",
                        key, value ? "true" : "false", want ? "true" : "false");
-    return 0;
-}
-
-static int add_stop(struct bonsai_config *c, const json_t *value,
-                    struct err *err)
-{
-    int64_t id = json_integer_value(value);
-
-    if (!json_is_integer(value) || id < 0 || id > MAX_TOKEN)
-        return err_set(err, ERR_INPUT, "'eos_token_id' is no token id");
-    if (c->stop_count == (int)(sizeof(c->stop_tokens) / sizeof(int64_t)))
-        return err_set(err, ERR_UNSUPPORTED, "'eos_token_id' lists too many");
-    c->stop_tokens[c->stop_count++] = id;
     return 0;
 }
 
@@ -343,7 +329,7 @@ static int read_text(struct bonsai_config *c, const struct section *root,
     t->conv_kernel = 4;
     /* upstream stops at this one too */
     if (config_has(text, "eos_token_id") &&
-        add_stop(c, config_value(text, "eos_token_id"), err))
+        stops_add(&c->stops, config_value(text, "eos_token_id"), err))
         return err_in(err, "text_config");
     if (t->eps != 1e-6)
         return err_set(err, ERR_UNSUPPORTED,
@@ -552,38 +538,6 @@ static int read_hadamard(struct bonsai_config *c, const struct section *root,
     return 0;
 }
 
-/* ---- generation_config.json ---- */
-
-/* Greedy decoding looks at none of them, as upstream's does not. */
-static const char *const generation_unused[] = {"bos_token_id",
-                                                "do_sample",
-                                                "max_length",
-                                                "max_new_tokens",
-                                                "min_p",
-                                                "pad_token_id",
-                                                "padding_token_id",
-                                                "presence_penalty",
-                                                "repetition_penalty",
-                                                "temperature",
-                                                "top_k",
-                                                "top_p",
-                                                "transformers_version",
-                                                NULL};
-
-static int read_generation(struct bonsai_config *c, const struct section *root,
-                           struct err *err)
-{
-    const json_t *eos = config_value(root, "eos_token_id");
-
-    config_ignore(root, generation_unused);
-    if (!json_is_array(eos))
-        return add_stop(c, eos, err);
-    for (size_t i = 0; i < json_array_size(eos); i++)
-        if (add_stop(c, json_array_get(eos, i), err))
-            return -1;
-    return 0;
-}
-
 /* ---- all of it ---- */
 
 typedef int section_reader(struct bonsai_config *, const struct section *,
@@ -620,6 +574,21 @@ static int read_file(struct bonsai_config *c, const char *name,
     return reader(c, root, err) ? err_in(err, "%s", config_path(root)) : 0;
 }
 
+/* A pack says what ends an answer. */
+static int read_generation(struct bonsai_config *c, struct err *err)
+{
+    const char *name = "generation_config.json";
+    const struct section *root;
+    bool is_there;
+
+    if (ledger_need(c->ledger, name, &root, err))
+        return -1;
+    if (!config_has(root, "eos_token_id"))
+        return err_set(err, ERR_INPUT, "%s: no 'eos_token_id'",
+                       config_path(root));
+    return stops_read(&c->stops, c->ledger, &is_there, err);
+}
+
 int bonsai_config_read(struct bonsai_config *config, const char *pack,
                        struct err *err)
 {
@@ -627,7 +596,7 @@ int bonsai_config_read(struct bonsai_config *config, const char *pack,
         (struct bonsai_config){.arena = ARENA_INIT, .ledger = ledger_new(pack)};
     if (read_file(config, "config.json", read_config, err) ||
         read_file(config, "hadamard.json", read_hadamard, err) ||
-        read_file(config, "generation_config.json", read_generation, err) ||
+        read_generation(config, err) ||
         ledger_finish(config->ledger, "config.json", err)) {
         bonsai_config_release(config);
         return -1;

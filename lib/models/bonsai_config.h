@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "ledger/ledger.h"
+#include "models/stops.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,8 +53,7 @@ struct bonsai_config {
     struct bonsai_text_config text;
     struct bonsai_vision_config vision;
     int64_t image_token, video_token, vision_start_token, vision_end_token;
-    int64_t stop_tokens[8]; /* of generation_config.json */
-    int stop_count;
+    struct stops stops;
     struct bonsai_module *modules; /* sorted by path */
     int64_t module_count;
     struct bonsai_signs *signs;

@@ -128,8 +128,12 @@ static int open_pack(struct decoder *d, const char *pack, struct err *err)
 
     d->config = config_open(path, err);
     free(path);
-    if (!d->config || decoder_check_quantization(config_root(d->config), err) ||
-        d->hooks->read(d, err))
+    if (!d->config)
+        return -1;
+    d->ledger = ledger_new(pack);
+    ledger_put(d->ledger, "config.json", d->config);
+    if (decoder_check_quantization(config_root(d->config), err) ||
+        d->hooks->read(d, err) || decoder_read_stops(d, err))
         return -1;
     d->width = d->width ? d->width : d->hidden;
     d->experts.in = d->experts.in ? d->experts.in : d->hidden;
@@ -144,12 +148,12 @@ static int open_pack(struct decoder *d, const char *pack, struct err *err)
 struct model *decoder_open(const struct model_family *family, const char *pack,
                            bool is_kept, struct err *err)
 {
+    (void)is_kept; /* a layer at a time, whatever is asked */
     struct decoder *d = xcalloc(1, family->decoder->size);
 
     d->model.family = family;
     d->hooks = family->decoder;
-    if (open_pack(d, pack, err) == 0 &&
-        (!is_kept || decoder_read_stops(d, pack, err) == 0))
+    if (open_pack(d, pack, err) == 0)
         return &d->model;
     decoder_close(&d->model);
     return NULL;
@@ -165,7 +169,7 @@ void decoder_close(struct model *m)
         d->hooks->release(d);
     decoder_generation_free(d->generation);
     checkpoint_close(d->weights);
-    config_close(d->config);
+    ledger_free(d->ledger);
     free(d);
 }
 
@@ -567,8 +571,7 @@ int decoder_check(const struct model *m, const struct sequence *s,
 
 json_t *decoder_keys(const struct model *m)
 {
-    return json_pack("{s:o}", "config.json",
-                     config_ledger(const_decoder(m)->config));
+    return ledger_json(const_decoder(m)->ledger);
 }
 
 json_t *decoder_weights(const struct model *m, struct err *err)

@@ -2,9 +2,11 @@
 #define MODELS_DECODER_H
 
 #include "ledger/config.h"
+#include "ledger/ledger.h"
 #include "models/checkpoint.h"
 #include "models/model.h"
 #include "models/moe.h"
+#include "models/stops.h"
 #include "models/tensor_ops.h"
 #include "models/weights.h"
 
@@ -109,13 +111,13 @@ enum decoder_router {
 struct decoder {
     struct model model; /* first */
     const struct decoder_hooks *hooks;
-    struct config *config;
+    struct ledger *ledger; /* of config.json and generation_config.json */
+    struct config *config; /* the ledger's */
     struct checkpoint_names names;
     struct checkpoint *weights;
     struct param norm;                     /* the final one, while it is used */
     struct decoder_generation *generation; /* NULL: none was begun */
-    int64_t stops[8]; /* tokens that end an answer, when opened to be kept */
-    int stop_count;
+    struct stops stops;
 
     /* what read() fills in */
     int64_t vocab, hidden, layers;
@@ -183,7 +185,7 @@ struct act decoder_unit(struct decoder_pass *p, const struct act *x,
  * and gives back those of all tokens up to them; else leaves them. */
 void decoder_keep(struct decoder_pass *p, int64_t layer, struct act *k,
                   struct act *v);
-int decoder_read_stops(struct decoder *d, const char *pack, struct err *err);
+int decoder_read_stops(struct decoder *d, struct err *err);
 void decoder_generation_free(struct decoder_generation *g); /* NULL is fine */
 
 /* The norm of the hooks: of x's rows. */

@@ -53,6 +53,24 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
+/* The tensors' own types and shapes say how they are decoded. */
+static const char *const quantization_unused[] = {
+    "activation_scheme",
+    "config_groups",
+    "dequantize",
+    "global_compression_ratio",
+    "ignore",
+    "ignored_layers",
+    "modules_to_convert",
+    "modules_to_not_convert",
+    "packed_modules_mapping",
+    "quantization_status",
+    "scale_fmt",
+    "version",
+    "weight_block_size",
+    NULL,
+};
+
 /* Of one section: the method, and the form of its codes. */
 static int check_quantization(const struct section *s, struct err *err)
 {
@@ -60,24 +78,34 @@ static int check_quantization(const struct section *s, struct err *err)
     static const char *const packed[] = {"pack-quantized",
                                          "mxfp4-pack-quantized", NULL};
     static const char *const fp8[] = {"e4m3", "float8_e4m3fn", NULL};
-    const json_t *q = config_has(s, key) ? config_value(s, key) : NULL;
-    const char *method = json_string_value(json_object_get(q, "quant_method"));
-    bool is_packed = method && strcmp(method, "compressed-tensors") == 0;
-    const char *form =
-        json_string_value(json_object_get(q, is_packed ? "format" : "fmt"));
+    static const char *const empty[] = {"sparsity_config", "transform_config"};
+    const struct section *q;
+    const char *method, *form;
 
-    if (!q || !method)
+    if (!config_has(s, key))
         return 0;
+    if (config_section(s, key, &q, err) ||
+        config_text(q, "quant_method", NULL, &method, err))
+        return -1;
+    if (!method)
+        return 0;
+    bool is_packed = strcmp(method, "compressed-tensors") == 0;
     if (!is_packed && strcmp(method, "fp8") != 0)
         return config_refuse(s, key, err,
                              "names the method '%.40s', only fp8 and "
                              "compressed-tensors are supported",
                              method);
+    if (config_text(q, is_packed ? "format" : "fmt", NULL, &form, err))
+        return -1;
     if (form && !is_one_of(form, is_packed ? packed : fp8))
         return config_refuse(
             s, key, err, "names the form '%.40s', only %s are supported", form,
             is_packed ? "pack-quantized and mxfp4-pack-quantized"
                       : "e4m3 and float8_e4m3fn");
+    for (int i = 0; i < 2; i++)
+        if (json_object_size(config_value(q, empty[i])) != 0)
+            return config_refuse(q, empty[i], err, "is not supported");
+    config_ignore(q, quantization_unused);
     return 0;
 }
 

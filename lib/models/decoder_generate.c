@@ -4,9 +4,7 @@
  * are; else every token is a pass over all tokens before it.
  */
 #include "base/bug.h"
-#include "base/io.h"
 #include "base/mem.h"
-#include "base/path.h"
 #include "models/decoder.h"
 
 #include <stdlib.h>
@@ -44,67 +42,27 @@ void decoder_generation_free(struct decoder_generation *g)
 
 /* ---- what ends an answer ---- */
 
-static int add_stop(struct decoder *d, const json_t *value, struct err *err)
-{
-    const int room = (int)(sizeof(d->stops) / sizeof(d->stops[0]));
-
-    if (!json_is_integer(value) || json_integer_value(value) < 0)
-        return err_set(err, ERR_INPUT, "'eos_token_id' is no token id");
-    if (d->stop_count == room)
-        return err_set(err, ERR_UNSUPPORTED, "'eos_token_id' lists too many");
-    d->stops[d->stop_count++] = json_integer_value(value);
-    return 0;
-}
-
-static int add_stops(struct decoder *d, const json_t *eos, struct err *err)
-{
-    if (!eos || json_is_null(eos))
-        return 0;
-    if (!json_is_array(eos))
-        return add_stop(d, eos, err);
-    for (size_t i = 0; i < json_array_size(eos); i++)
-        if (add_stop(d, json_array_get(eos, i), err))
-            return -1;
-    return 0;
-}
-
 /* Of generation_config.json, else of config.json. */
-int decoder_read_stops(struct decoder *d, const char *pack, struct err *err)
+int decoder_read_stops(struct decoder *d, struct err *err)
 {
-    char *path = path_join(pack, "generation_config.json");
-    struct buf text = BUF_INIT;
-    json_t *root = NULL;
-    int ret = 0;
+    const struct section *s = config_root(d->config), *inner;
+    bool is_there;
 
-    if (!io_exists(path)) {
-        const struct section *s = config_root(d->config), *inner;
-
-        ret = config_section(s, "text_config", &inner, err);
-        if (ret == 0)
-            ret = add_stops(d, config_value(inner ? inner : s, "eos_token_id"),
-                            err);
-    } else {
-        ret = io_read_file(path, IO_JSON_CAP, &text, err);
-        root = ret ? NULL : json_parse(text.data, text.len, err);
-        ret = root ? add_stops(d, json_object_get(root, "eos_token_id"), err)
-                   : -1;
-        if (ret)
-            err_in(err, "%s", path);
-    }
-    json_decref(root);
-    buf_release(&text);
-    free(path);
-    return ret;
+    if (stops_read(&d->stops, d->ledger, &is_there, err))
+        return -1;
+    if (is_there)
+        return 0;
+    if (config_section(s, "text_config", &inner, err))
+        return -1;
+    s = inner ? inner : s;
+    return stops_add(&d->stops, config_value(s, "eos_token_id"), err)
+               ? err_in(err, "%s", config_path(s))
+               : 0;
 }
 
 bool decoder_is_stop(const struct model *m, int64_t token)
 {
-    const struct decoder *d = (const struct decoder *)m;
-
-    for (int i = 0; i < d->stop_count; i++)
-        if (d->stops[i] == token)
-            return true;
-    return false;
+    return stops_has(&((const struct decoder *)m)->stops, token);
 }
 
 /* ---- what is kept ---- */
