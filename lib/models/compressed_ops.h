@@ -2,7 +2,7 @@
 #define MODELS_COMPRESSED_OPS_H
 
 #include "kernels/compressed.h"
-#include "models/checkpoint.h"
+#include "models/part.h"
 #include "models/rotary.h"
 #include "models/tensor_ops.h"
 

@@ -3,7 +3,7 @@
 
 #include "kernels/gated_delta.h"
 #include "ledger/config.h"
-#include "models/checkpoint.h"
+#include "models/part.h"
 #include "models/tensor_ops.h"
 
 #include <stdint.h>

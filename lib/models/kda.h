@@ -2,7 +2,7 @@
 #define MODELS_KDA_H
 
 #include "kernels/channel_delta.h"
-#include "models/checkpoint.h"
+#include "models/part.h"
 #include "models/tensor_ops.h"
 
 #include <stdbool.h>

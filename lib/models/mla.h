@@ -5,7 +5,7 @@
 #include "kernels/eager.h"
 #include "kernels/sdpa.h"
 #include "ledger/config.h"
-#include "models/checkpoint.h"
+#include "models/part.h"
 #include "models/rotary.h"
 #include "models/tensor_ops.h"
 

@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "kernels/pools.h"
 #include "ledger/config.h"
-#include "models/checkpoint.h"
+#include "models/part.h"
 #include "models/tensor_ops.h"
 
 #include <stdint.h>
