@@ -94,6 +94,7 @@ void checkpoint_close(struct checkpoint *c)
 {
     if (!c)
         return;
+    checkpoint_forget(c);
     for (int i = 0; i < 2; i++)
         free(c->buffers[i].base);
     arena_release(&c->arena);
@@ -104,6 +105,8 @@ void checkpoint_close(struct checkpoint *c)
 
 void checkpoint_set_precision(struct checkpoint *c, enum precision p)
 {
+    if (c->precision != p)
+        checkpoint_forget(c);
     c->precision = p;
 }
 

@@ -57,6 +57,10 @@ int checkpoint_finish(const struct checkpoint *c, struct err *err);
 /* The bytes that loading a part takes, decoding included. */
 size_t checkpoint_bytes(const struct checkpoint *c, const struct part *p);
 
+/* What is loaded from now on stays in memory while it fits into so many bytes
+ * in all, and is not read again: for passes that come over and over. */
+void checkpoint_hold(struct checkpoint *c, size_t bytes);
+
 /* Two buffers: a part is valid until the next load into the same. */
 enum checkpoint_buffer { CHECKPOINT_LAYER, CHECKPOINT_EXPERT };
 int checkpoint_load(struct checkpoint *c, const struct part *p,

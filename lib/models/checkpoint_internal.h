@@ -8,6 +8,21 @@
 /* Shared by checkpoint.c (names, checks), checkpoint_load.c (reading) and
  * stored.c (how a tensor lies in the files); nobody else includes it. */
 
+/* Elements of a tensor that stay in memory once read (checkpoint_hold). */
+struct held {
+    struct held *next;
+    enum wanted_kind kind;
+    int64_t offset, count;
+    bool is_kept; /* in f32 */
+    union {
+        struct dense_weight dense;
+        struct param param;
+        const int64_t *ints;
+    } loaded; /* by kind, what a target becomes */
+    char *memory;
+    size_t bytes;
+};
+
 /* A tensor of the files. */
 struct entry {
     const struct tensor_info *info;
@@ -15,6 +30,7 @@ struct entry {
     bool is_wanted, is_skipped;
     int64_t elements_read;
     const struct entry *same; /* an earlier one of this name and these bytes */
+    struct held *held;
 };
 
 struct buffer {
@@ -29,6 +45,7 @@ struct checkpoint {
     size_t count, named;   /* all; those that have a name */
     enum precision precision;
     struct buffer buffers[2];
+    size_t hold_room; /* bytes that may still be held */
     struct arena arena;
 };
 
@@ -37,6 +54,9 @@ static const size_t CHECKPOINT_CAP = (size_t)1 << 40;
 
 /* The first tensor of a canonical name, or NULL. */
 struct entry *checkpoint_find(const struct checkpoint *c, const char *name);
+
+/* Frees what is held; none of it may be in use. */
+void checkpoint_forget(struct checkpoint *c);
 
 /* ---- how a wanted tensor lies in the files ---- */
 

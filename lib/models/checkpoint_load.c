@@ -151,24 +151,120 @@ size_t checkpoint_bytes(const struct checkpoint *c, const struct part *p)
     return bytes + decoding;
 }
 
+static int load(struct checkpoint *c, const struct wanted *w,
+                const struct stored *s, struct buffer *b, struct err *err)
+{
+    switch (w->kind) {
+    case WANTED_DENSE:
+        return load_dense(c, w, s, b, err);
+    case WANTED_PARAM:
+        return load_param(c, w, s->data, b, err);
+    default:
+        return load_ints(c, w, s->data, b, err);
+    }
+}
+
+/* ---- what stays ---- */
+
+static size_t target_size(enum wanted_kind kind)
+{
+    return kind == WANTED_DENSE   ? sizeof(struct dense_weight)
+           : kind == WANTED_PARAM ? sizeof(struct param)
+                                  : sizeof(const int64_t *);
+}
+
+static const struct held *find_held(const struct entry *e,
+                                    const struct wanted *w)
+{
+    for (const struct held *h = e->held; h; h = h->next)
+        if (h->kind == w->kind && h->offset == w->offset &&
+            h->count == w->count && h->is_kept == w->is_kept)
+            return h;
+    return NULL;
+}
+
+/* Loads w into memory of its own. */
+static int hold(struct checkpoint *c, const struct wanted *w,
+                const struct stored *s, size_t bytes, struct err *err)
+{
+    struct buffer own = {mem_array(bytes, 1, CHECKPOINT_CAP, err), bytes, 0};
+
+    if (!own.base || load(c, w, s, &own, err)) {
+        free(own.base);
+        return -1;
+    }
+    struct held *h = xcalloc(1, sizeof(*h));
+    *h = (struct held){.next = s->data->held,
+                       .kind = w->kind,
+                       .offset = w->offset,
+                       .count = w->count,
+                       .is_kept = w->is_kept,
+                       .memory = own.base,
+                       .bytes = bytes};
+    memcpy(&h->loaded, w->target, target_size(w->kind));
+    s->data->held = h;
+    c->hold_room -= bytes;
+    return 0;
+}
+
+void checkpoint_hold(struct checkpoint *c, size_t bytes)
+{
+    checkpoint_forget(c);
+    c->hold_room = bytes;
+}
+
+void checkpoint_forget(struct checkpoint *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        struct held *next;
+
+        for (struct held *h = c->entries[i].held; h; h = next) {
+            next = h->next;
+            c->hold_room += h->bytes;
+            free(h->memory);
+            free(h);
+        }
+        c->entries[i].held = NULL;
+    }
+}
+
+/* What may stay, and the bytes of what goes into the buffer. */
+static int load_held(struct checkpoint *c, const struct part *p, size_t *others,
+                     struct err *err)
+{
+    *others = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct wanted *w = &p->items[i];
+        struct stored s = stored_find(c, w);
+        size_t bytes = wanted_bytes(c, w);
+
+        if (find_held(s.data, w))
+            continue;
+        if (bytes >= c->hold_room)
+            *others += bytes;
+        else if (hold(c, w, &s, bytes, err))
+            return -1;
+    }
+    return 0;
+}
+
 int checkpoint_load(struct checkpoint *c, const struct part *p,
                     enum checkpoint_buffer into, struct err *err)
 {
     struct buffer *b = &c->buffers[into];
-    size_t bytes = 0;
+    size_t bytes;
 
-    for (size_t i = 0; i < p->count; i++)
-        bytes += wanted_bytes(c, &p->items[i]);
-    if (reserve(b, bytes, err))
+    if (load_held(c, p, &bytes, err) || reserve(b, bytes, err))
         return -1;
     for (size_t i = 0; i < p->count; i++) {
         const struct wanted *w = &p->items[i];
         struct stored s = stored_find(c, w);
+        const struct held *h = find_held(s.data, w);
 
         BUG_ON(!s.data->is_wanted);
-        if (w->kind == WANTED_DENSE   ? load_dense(c, w, &s, b, err)
-            : w->kind == WANTED_PARAM ? load_param(c, w, s.data, b, err)
-                                      : load_ints(c, w, s.data, b, err))
+        if (h)
+            memcpy(w->target, &h->loaded, target_size(w->kind));
+        else if (load(c, w, &s, b, err))
             return -1;
         s.data->elements_read +=
             s.form == FORM_PLAIN ? w->count : shape_count(&s.data->info->shape);

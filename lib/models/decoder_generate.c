@@ -1,10 +1,12 @@
 /*
  * Generation with a decoder-only family: the prompt, then one token at a time.
  * Keys and values of earlier rows are kept where the family says how wide they
- * are; else every token is a pass over all tokens before it.
+ * are; else every token is a pass over all tokens before it.  Weights stay in
+ * memory, as many as there is room for; the others are read for every token.
  */
 #include "base/bug.h"
 #include "base/mem.h"
+#include "base/room.h"
 #include "models/decoder.h"
 
 #include <stdlib.h>
@@ -118,6 +120,22 @@ void decoder_keep(struct decoder_pass *p, int64_t layer, struct act *k,
     append(&g->layers[layer].v, g->before, v);
 }
 
+/* Weights in half of the memory that the longest pass leaves. */
+static void hold_weights(struct decoder *d, const struct decoder_generation *g,
+                         const struct sequence *prompt)
+{
+    struct sequence longest = *prompt;
+    struct err ignored = ERR_INIT;
+    const char *limit;
+    int64_t left;
+
+    longest.prompt = longest.rows = g->capacity;
+    size_t pass = decoder_memory(&d->model, &g->options, &longest, 1);
+    if (room_in_memory(&left, &limit, &ignored) || (size_t)left < pass)
+        left = (int64_t)pass;
+    checkpoint_hold(d->weights, ((size_t)left - pass) / 2);
+}
+
 /* ---- the passes ---- */
 
 /* The rows that are new, or all when nothing is kept; the last is exported. */
@@ -166,6 +184,7 @@ int decoder_begin(struct model *m, const struct forward_options *o,
     memcpy(g->ids, prompt->ids, (size_t)g->rows * sizeof(*g->ids));
     memcpy(g->positions, prompt->positions,
            (size_t)g->rows * sizeof(*g->positions));
+    hold_weights(d, g, prompt);
     return run(d, tap, err);
 }
 

@@ -123,6 +123,44 @@ static void test_spellings(void)
     checkpoint_close(c);
 }
 
+/* What is held is loaded once, and outlives the next load into its buffer. */
+static void test_held(void)
+{
+    static const float later[8] = {8, 7, 6, 5, 4, 3, 2, 1};
+    struct stored t[] = {
+        {"m.gate.weight", DTYPE_F32, 2, 4, eight},
+        {"m.norm", DTYPE_F32, 4, 0, norm},
+        {"m.up.weight", DTYPE_F32, 2, 4, later},
+    };
+    struct part first = PART_INIT, second = PART_INIT;
+    struct dense_weight up;
+    struct wants w;
+    struct err err = ERR_INIT;
+
+    write_pack(t, 3);
+    struct checkpoint *c = checkpoint_open(folder, &names, &err);
+    list(&first, &w);
+    part_dense(&second, &up, 2, 4, "m.up.weight");
+    if (!c || checkpoint_expect(c, &first, &err) ||
+        checkpoint_expect(c, &second, &err))
+        ok(false, "%s", err.text);
+    checkpoint_hold(c, 65); /* the gate's 64 bytes, and nothing else */
+    checkpoint_load(c, &first, CHECKPOINT_LAYER, &err);
+    const void *gate = w.gate.data, *buffer = w.norm.f;
+    checkpoint_load(c, &second, CHECKPOINT_LAYER, &err);
+    ok(memcmp(gate, eight, 32) == 0, "what is held outlives the next load");
+    ok(up.data == buffer && memcmp(up.data, later, 32) == 0,
+       "what has no room goes into the buffer");
+    checkpoint_load(c, &first, CHECKPOINT_LAYER, &err);
+    ok(w.gate.data == gate && w.norm.f[3] == 4, "what is held is found again");
+    checkpoint_set_precision(c, PRECISION_BF16);
+    checkpoint_load(c, &first, CHECKPOINT_LAYER, &err);
+    ok(w.gate.dtype == DTYPE_BF16, "another precision holds none of it");
+    part_release(&first);
+    part_release(&second);
+    checkpoint_close(c);
+}
+
 static void test_refusals(void)
 {
     static const struct stored gate = {"m.w1.weight", DTYPE_F32, 2, 4, eight};
@@ -272,6 +310,7 @@ int main(void)
     if (!mkdtemp(folder))
         return 1;
     test_spellings();
+    test_held();
     test_refusals();
     test_quantised();
     char *path = xasprintf("%s/model.safetensors", folder);
