@@ -22,18 +22,22 @@ enum state {
     WANT_NOTHING,      /* the document has ended */
 };
 
-/* The keys of objects that are open, by serial number of the object. */
+/*
+ * The keys of the objects that are open, the innermost's last.  They go as they
+ * came, last in first out, so a slot that is emptied breaks no search.
+ */
 struct key {
     uint64_t hash;
     size_t at, len; /* in text */
-    uint32_t object;
+    int depth;
 };
 struct json_stream_keys {
-    struct key *slots;
-    size_t count, cap; /* cap is a power of two */
+    struct key *items;
+    size_t count;
+    uint32_t *slots; /* places in items, + 1; 0: empty */
+    size_t cap;      /* of slots, a power of two; items has half as many */
     struct buf text;
-    uint32_t objects;      /* serial numbers given out */
-    uint32_t open[64 + 1]; /* the serial number of each level's object */
+    bool is_open[MAX_DEPTH + 1]; /* are the keys of this level's object kept? */
 };
 
 void json_stream_init(struct json_stream *s, const char *data, size_t len)
@@ -44,11 +48,19 @@ void json_stream_init(struct json_stream *s, const char *data, size_t len)
     s->state = WANT_VALUE;
 }
 
+void json_stream_init_at(struct json_stream *s, const char *data, size_t len,
+                         size_t offset)
+{
+    json_stream_init(s, data, len);
+    s->at = offset;
+}
+
 void json_stream_release(struct json_stream *s)
 {
     buf_release(&s->scratch);
     if (s->keys) {
         buf_release(&s->keys->text);
+        free(s->keys->items);
         free(s->keys->slots);
         free(s->keys);
     }
@@ -288,68 +300,86 @@ static int read_number(struct json_stream *s, struct err *err)
     return 0;
 }
 
-static uint64_t hash_key(uint32_t object, const char *text, size_t len)
+static uint64_t hash_key(int depth, const char *text, size_t len)
 {
-    uint64_t h = 0x9e3779b97f4a7c15u ^ object;
+    uint64_t h = 0x9e3779b97f4a7c15u ^ (uint64_t)depth;
 
     for (size_t i = 0; i < len; i++)
         h = (h ^ (unsigned char)text[i]) * 0x100000001b3u;
     return h ^ h >> 29;
 }
 
-/* Puts a key where it belongs; -1 when it stands there already. */
-static int place_key(struct json_stream_keys *keys, const struct key *key)
+static bool is_same_key(const struct json_stream_keys *keys,
+                        const struct key *a, const struct key *b)
 {
-    size_t mask = keys->cap - 1, i = (size_t)key->hash & mask;
-
-    for (size_t probes = 0; keys->slots[i].object; i = (i + 1) & mask) {
-        const struct key *other = &keys->slots[i];
-
-        if (other->hash == key->hash && other->object == key->object &&
-            other->len == key->len &&
-            memcmp(keys->text.data + other->at, keys->text.data + key->at,
-                   key->len) == 0)
-            return -1;
-        if (++probes > MAX_PROBES)
-            return -1; /* made to collide: as good as a duplicate */
-    }
-    keys->slots[i] = *key;
-    keys->count++;
-    return 0;
+    return a->hash == b->hash && a->depth == b->depth && a->len == b->len &&
+           memcmp(keys->text.data + a->at, keys->text.data + b->at, a->len) ==
+               0;
 }
 
-static void grow_keys(struct json_stream_keys *keys)
+/* The slot of an item: its own or its equal's, else the empty one that it may
+ * take; NULL when that is too far. */
+static uint32_t *find_slot(const struct json_stream_keys *keys, size_t item)
 {
-    struct key *old = keys->slots;
-    size_t old_cap = keys->cap;
+    size_t mask = keys->cap - 1, i = (size_t)keys->items[item].hash & mask;
 
-    keys->cap = old_cap ? old_cap * 2 : 64;
+    for (size_t probes = 0; probes <= MAX_PROBES; probes++) {
+        uint32_t *slot = &keys->slots[i];
+
+        if (*slot == 0 || *slot == item + 1 ||
+            is_same_key(keys, &keys->items[*slot - 1], &keys->items[item]))
+            return slot;
+        i = (i + 1) & mask;
+    }
+    return NULL;
+}
+
+/* In the order of the items, as if they had come into this table at once. */
+static int grow_keys(struct json_stream_keys *keys)
+{
+    keys->cap = keys->cap ? keys->cap * 2 : 64;
+    keys->items = xrealloc(keys->items, keys->cap / 2 * sizeof(*keys->items));
+    free(keys->slots);
     keys->slots = xcalloc(keys->cap, sizeof(*keys->slots));
-    keys->count = 0;
-    for (size_t i = 0; i < old_cap; i++)
-        if (old[i].object)
-            place_key(keys, &old[i]);
-    free(old);
+    for (size_t i = 0; i < keys->count; i++) {
+        uint32_t *slot = find_slot(keys, i);
+
+        if (!slot)
+            return -1;
+        *slot = (uint32_t)i + 1;
+    }
+    return 0;
 }
 
 static int check_key(struct json_stream *s, struct err *err)
 {
     struct json_stream_keys *keys = s->keys;
+    uint32_t *slot = NULL;
 
-    if (!keys || keys->open[s->depth] == 0)
+    if (!keys || !keys->is_open[s->depth])
         return 0; /* opened while unique was off */
-    if (keys->count * 2 >= keys->cap)
-        grow_keys(keys);
-    struct key key = {0};
-    key.object = keys->open[s->depth];
-    key.hash = hash_key(key.object, s->text, s->len);
-    key.at = keys->text.len;
-    key.len = s->len;
-    buf_add(&keys->text, s->text, s->len);
-    if (place_key(keys, &key) == 0)
-        return 0;
-    return json_stream_fail(s, ERR_INPUT, err, "duplicate key '%.*s'",
-                            (int)(s->len < 100 ? s->len : 100), s->text);
+    if (keys->count * 2 < keys->cap || grow_keys(keys) == 0) {
+        keys->items[keys->count] =
+            (struct key){hash_key(s->depth, s->text, s->len), keys->text.len,
+                         s->len, s->depth};
+        buf_add(&keys->text, s->text, s->len);
+        slot = find_slot(keys, keys->count);
+    }
+    if (!slot)
+        return json_stream_fail(s, ERR_INPUT, err, "keys are made to collide");
+    if (*slot)
+        return json_stream_fail(s, ERR_INPUT, err, "duplicate key '%.*s'",
+                                (int)(s->len < 100 ? s->len : 100), s->text);
+    *slot = (uint32_t)++keys->count;
+    return 0;
+}
+
+static void drop_keys(struct json_stream_keys *keys, int depth)
+{
+    while (keys->count && keys->items[keys->count - 1].depth == depth) {
+        *find_slot(keys, --keys->count) = 0;
+        keys->text.len = keys->items[keys->count].at;
+    }
 }
 
 static enum json_event open_level(struct json_stream *s, char bracket,
@@ -367,7 +397,7 @@ static enum json_event open_level(struct json_stream *s, char bracket,
     if (s->unique && !s->keys)
         s->keys = xcalloc(1, sizeof(*s->keys));
     if (s->keys)
-        s->keys->open[s->depth] = s->unique ? ++s->keys->objects : 0;
+        s->keys->is_open[s->depth] = s->unique;
     s->state = WANT_KEY_OR_END;
     return STREAM_OBJECT;
 }
@@ -380,7 +410,10 @@ static void after_value(struct json_stream *s)
 static enum json_event close_level(struct json_stream *s)
 {
     s->start = s->at++;
-    bool is_list = s->open[--s->depth] == '[';
+    bool is_list = s->open[s->depth - 1] == '[';
+    if (s->keys && !is_list)
+        drop_keys(s->keys, s->depth);
+    s->depth--;
     after_value(s);
     return is_list ? STREAM_LIST_END : STREAM_OBJECT_END;
 }

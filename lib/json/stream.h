@@ -56,6 +56,9 @@ struct json_stream {
 };
 
 void json_stream_init(struct json_stream *s, const char *data, size_t len);
+/* For one value of a document that was read over before. */
+void json_stream_init_at(struct json_stream *s, const char *data, size_t len,
+                         size_t offset);
 void json_stream_release(struct json_stream *s);
 
 enum json_event json_stream_next(struct json_stream *s, struct err *err);

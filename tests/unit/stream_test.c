@@ -135,6 +135,32 @@ static void test_duplicates_are_the_callers(void)
     json_stream_release(&s);
 }
 
+/* Objects within objects, all with the same keys, and many of them. */
+static void test_keys_of_open_objects(void)
+{
+    struct err err = ERR_INIT;
+    struct buf text = BUF_INIT, out = BUF_INIT;
+
+    buf_addch(&text, '{');
+    for (int i = 0; i < 300; i++) {
+        buf_addf(&text, "\"k%d\": {", i);
+        for (int k = 0; k <= i; k += 7)
+            buf_addf(&text, "\"k%d\": {\"k0\": 1}, ", k);
+        buf_addf(&text, "\"k%d\": 1}, ", i + 1);
+    }
+    size_t len = text.len - 2;
+    text.data[len] = '}';
+    is_int(trace(text.data, len + 1, true, &out, &err), 0,
+           "keys are looked for in their own object alone");
+    text.data[len] = ',';
+    buf_addstr(&text, "\"k7\": 1}");
+    is_int(trace(text.data, text.len, true, &out, &err), -1,
+           "and found again behind 300 others");
+    ok(strstr(err.text, "duplicate key 'k7'") != NULL, "%s", err.text);
+    buf_release(&text);
+    buf_release(&out);
+}
+
 static void test_skip(void)
 {
     static const char text[] = "{\"a\": [1, {\"b\": \"}\"}], \"c\": 2}";
@@ -197,6 +223,7 @@ int main(void)
     test_tables();
     test_depth();
     test_duplicates_are_the_callers();
+    test_keys_of_open_objects();
     test_skip();
     test_many_keys();
     test_every_cut();
