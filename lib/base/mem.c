@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static uint64_t fail_countdown;
 
@@ -76,26 +77,69 @@ char *xasprintf(const char *format, ...)
     return checked(n < 0 ? NULL : text);
 }
 
+static void *no_memory(size_t bytes, struct err *err)
+{
+    err_set(err, ERR_SYSTEM, "out of memory: %zu bytes", bytes);
+    return NULL;
+}
+
+/* Memory in multiples of `unit`, a power of two, and beginning at one. */
+static void *aligned(size_t bytes, size_t unit, size_t *got, struct err *err)
+{
+    if (!mem_add(bytes ? bytes : 1, unit - 1, got))
+        return no_memory(bytes, err);
+    *got &= ~(unit - 1);
+    void *p = is_failing() ? NULL : aligned_alloc(unit, *got);
+    return p ? p : no_memory(bytes, err);
+}
+
+static void *on_huge_pages(size_t bytes, size_t *got, struct err *err)
+{
+    enum { LINE = 64, HUGE_PAGE = 2 << 20 };
+
+    if (bytes < HUGE_PAGE)
+        return aligned(bytes, LINE, got, err);
+    void *p = aligned(bytes, HUGE_PAGE, got, err);
+    if (p)
+        madvise(p, *got, MADV_HUGEPAGE); /* a wish: without, only slower */
+    return p;
+}
+
+static bool is_within(size_t n, size_t size, size_t cap, size_t *bytes,
+                      struct err *err)
+{
+    if (mem_mul(n, size, bytes) && *bytes <= cap)
+        return true;
+    err_set(err, ERR_INPUT, "%zu items of %zu bytes pass the limit of %zu", n,
+            size, cap);
+    return false;
+}
+
 void *mem_array(size_t n, size_t size, size_t cap, struct err *err)
 {
-    size_t bytes, padded;
-    void *p = NULL;
+    size_t bytes, got;
 
-    if (!mem_mul(n, size, &bytes) || bytes > cap ||
-        !mem_add(bytes, 63, &padded)) {
-        err_set(err, ERR_INPUT, "%zu items of %zu bytes pass the limit of %zu",
-                n, size, cap);
+    if (!is_within(n, size, cap, &bytes, err))
         return NULL;
-    }
-    padded = padded & ~(size_t)63;
-    if (!is_failing())
-        p = aligned_alloc(64, padded ? padded : 64);
-    if (!p) {
-        err_set(err, ERR_SYSTEM, "out of memory: %zu bytes", bytes);
+    void *p = aligned(bytes, 64, &got, err);
+    return p ? memset(p, 0, got) : NULL;
+}
+
+void *mem_table(size_t n, size_t size, size_t cap, struct err *err)
+{
+    size_t bytes, got;
+
+    if (!is_within(n, size, cap, &bytes, err))
         return NULL;
-    }
-    memset(p, 0, padded ? padded : 64);
-    return p;
+    void *p = on_huge_pages(bytes, &got, err);
+    return p ? memset(p, 0, got) : NULL;
+}
+
+void *mem_file(size_t size, struct err *err)
+{
+    size_t got;
+
+    return on_huge_pages(size, &got, err);
 }
 
 void mem_return_blocks(void)

@@ -27,6 +27,18 @@ char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void *mem_array(size_t n, size_t size, size_t cap, struct err *err);
 
 /*
+ * The same, on huge pages where the system has them and it is large: for tables
+ * that are looked into at random.
+ */
+void *mem_table(size_t n, size_t size, size_t cap, struct err *err);
+
+/*
+ * Memory for a file of so many bytes, on huge pages likewise, not zeroed: a
+ * large one is then a handful of page faults.  NULL with ERR_SYSTEM.
+ */
+void *mem_file(size_t size, struct err *err);
+
+/*
  * From now on a block of 128 KiB or more goes back to the system when it is
  * freed; else what is allocated beside such blocks keeps each one's place, and
  * memory grows with every case.  For programs that hold large blocks for long:
