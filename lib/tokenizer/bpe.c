@@ -5,229 +5,46 @@
  */
 #include "base/bug.h"
 #include "base/mem.h"
+#include "tokenizer/byte_level.h"
 #include "tokenizer/tokenizer_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT = 24, MAX_PROBES = 4096 };
-
-static uint64_t hash_pair(uint64_t key)
-{
-    key *= 0x9e3779b97f4a7c15u;
-    return key ^ key >> 32;
-}
+enum { SHORT = 24 };
 
 /* What two adjacent symbols of text make, if anything. */
-struct pair {
-    uint32_t rank, id; /* rank UINT32_MAX: nothing */
-};
-
-static struct pair find_pair(const struct model *m, const char *text,
-                             const struct symbol *a, const struct symbol *b)
+static struct merge find_merge(const struct model *m, const char *text,
+                               const struct symbol *a, const struct symbol *b)
 {
-    const struct pair none = {UINT32_MAX, 0};
+    if (m->kind != MODEL_TIKTOKEN)
+        return pairs_find(&m->pairs, a->id, b->id);
+    size_t len = (size_t)a->len + b->len;
+    int64_t id =
+        len <= m->longest ? vocab_find(&m->bytes, text + a->at, len) : -1;
 
-    if (m->kind == MODEL_TIKTOKEN) {
-        size_t len = (size_t)a->len + b->len;
-        int64_t id =
-            len <= m->longest ? vocab_find(&m->vocab, text + a->at, len) : -1;
-
-        return id < 0 ? none : (struct pair){(uint32_t)id, (uint32_t)id};
-    }
-    uint64_t key = (uint64_t)a->id << 32 | b->id;
-    for (size_t i = hash_pair(key) & m->pair_mask;;
-         i = (i + 1) & m->pair_mask) {
-        const struct pair_slot *slot = &m->pairs[i];
-
-        if (slot->key == key)
-            return (struct pair){slot->rank, slot->id};
-        if (slot->key == UINT64_MAX)
-            return none;
-    }
+    return id < 0 ? (struct merge){UINT32_MAX, 0}
+                  : (struct merge){(uint32_t)id, (uint32_t)id};
 }
 
-/* Brings closer what find_pair() will look at. */
-static void fetch_pair(const struct model *m, const struct symbol *a,
-                       const struct symbol *b)
+static void fetch_merge(const struct model *m, const struct symbol *a,
+                        const struct symbol *b)
 {
-    uint64_t key = (uint64_t)a->id << 32 | b->id;
-
-    if (m->kind == MODEL_BPE)
-        __builtin_prefetch(&m->pairs[hash_pair(key) & m->pair_mask]);
+    if (m->kind != MODEL_TIKTOKEN)
+        pairs_fetch(&m->pairs, a->id, b->id);
 }
 
-static size_t shown(size_t len)
+/* The id of a piece that is one token, or -1. */
+static int64_t find_piece(const struct model *m, struct model_work *w,
+                          const char *text, size_t len)
 {
-    return len < 100 ? len : 100;
-}
-
-/* A merge on its way into the table. */
-struct pending {
-    const char *part[2]; /* as spelled */
-    size_t len[2], rank;
-    size_t at[2], end; /* both in the model's alphabet, side by side */
-    uint32_t hash[2];
-    bool is_odd; /* a spelling without bytes, or a prefix between */
-    int64_t id[2], whole;
-};
-
-static int put_pair(struct model *m, const struct pending *p, struct err *err)
-{
-    uint64_t key = (uint64_t)p->id[0] << 32 | (uint64_t)p->id[1];
-    size_t i = hash_pair(key) & m->pair_mask, probes = 0;
-
-    while (m->pairs[i].key != UINT64_MAX && m->pairs[i].key != key) {
-        i = (i + 1) & m->pair_mask;
-        if (++probes > MAX_PROBES)
-            return err_set(err, ERR_INPUT, "merges: pairs are made to collide");
-    }
-    m->pairs[i] =
-        (struct pair_slot){key, (uint32_t)p->rank, (uint32_t)p->whole};
-    return 0;
-}
-
-static int64_t find_spelled(const struct model *m, const char *text, size_t len)
-{
-    return vocab_find_raw(&m->vocab, m->is_byte_level, text, len);
-}
-
-/* The token that two make: most often the last one's, or its neighbour. */
-static int64_t find_whole(const struct model *m, const struct pending *p,
-                          const char *text, int64_t last)
-{
-    const struct vocab *v = &m->vocab;
-    size_t len = p->end - p->at[0];
-    const uint32_t *at = m->is_byte_level ? v->byte_at : v->raw_at;
-    const uint32_t *lens = m->is_byte_level ? v->byte_len : v->raw_len;
-
-    for (int64_t id = last; id <= last + 1; id++)
-        if (id >= 0 && id < (int64_t)v->limit && at[id] != UINT32_MAX &&
-            lens[id] == len && memcmp(v->keys + at[id], text, len) == 0)
-            return id;
-    return vocab_find(v, text, len);
-}
-
-/* Both parts and what they make must be in the vocabulary. */
-static int resolve(struct model *m, struct pending *p, const char *texts,
-                   size_t prefix, int64_t last, struct err *err)
-{
-    for (int k = 0; k < 2; k++) {
-        p->id[k] = p->is_odd
-                       ? find_spelled(m, p->part[k], p->len[k])
-                       : vocab_find_hashed(&m->vocab, texts + p->at[k],
-                                           (k ? p->end : p->at[1]) - p->at[k],
-                                           p->hash[k]);
-        if (p->id[k] < 0)
-            return err_set(err, ERR_INPUT,
-                           "merges: item %zu: '%.*s' is not in the vocabulary",
-                           p->rank, (int)shown(p->len[k]), p->part[k]);
-    }
-    if (p->is_odd) {
-        struct buf whole = BUF_INIT;
-
-        if (p->len[1] < prefix)
-            return err_set(err, ERR_INPUT,
-                           "merges: item %zu: shorter than the prefix",
-                           p->rank);
-        buf_add(&whole, p->part[0], p->len[0]);
-        buf_add(&whole, p->part[1] + prefix, p->len[1] - prefix);
-        p->whole = find_spelled(m, whole.data, whole.len);
-        buf_release(&whole);
-    } else {
-        p->whole = find_whole(m, p, texts + p->at[0], last);
-    }
-    if (p->whole < 0)
-        return err_set(err, ERR_INPUT,
-                       "merges: item %zu: '%.*s%.*s' is not in the vocabulary",
-                       p->rank, (int)shown(p->len[0]), p->part[0],
-                       (int)shown(p->len[1]), p->part[1] + prefix);
-    return 0;
-}
-
-/* Both parts in the model's alphabet, side by side in texts. */
-static void spell(const struct model *m, struct pending *p, size_t prefix,
-                  struct buf *texts)
-{
-    p->is_odd = prefix > 0;
-    for (int k = 0; k < 2 && !p->is_odd; k++) {
-        p->at[k] = texts->len;
-        if (!m->is_byte_level)
-            buf_add(texts, p->part[k], p->len[k]);
-        else if (!vocab_to_bytes(p->part[k], p->len[k], texts))
-            p->is_odd = true;
-    }
-    p->end = texts->len;
-    for (int k = 0; k < 2 && !p->is_odd; k++) {
-        p->hash[k] = vocab_hash(texts->data + p->at[k],
-                                (k ? p->end : p->at[1]) - p->at[k]);
-        vocab_fetch_slot(&m->vocab, p->hash[k]);
-    }
-}
-
-/*
- * Memory is far and there are hundreds of thousands: a block at a time, each
- * step asking for what the next will look at.
- */
-static int load_block(struct model *m, struct pending *block, size_t count,
-                      size_t prefix, struct buf *texts, int64_t *last,
-                      struct err *err)
-{
-    buf_clear(texts);
-    for (size_t i = 0; i < count; i++)
-        spell(m, &block[i], prefix, texts);
-    for (size_t i = 0; i < count; i++)
-        for (int k = 0; k < 2 && !block[i].is_odd; k++)
-            vocab_fetch_text(&m->vocab, block[i].hash[k]);
-    for (size_t i = 0; i < count; i++) {
-        if (resolve(m, &block[i], texts->data, prefix, *last, err))
-            return -1;
-        *last = block[i].whole;
-        uint64_t key =
-            (uint64_t)block[i].id[0] << 32 | (uint64_t)block[i].id[1];
-        __builtin_prefetch(&m->pairs[hash_pair(key) & m->pair_mask]);
-    }
-    for (size_t i = 0; i < count; i++)
-        if (put_pair(m, &block[i], err))
-            return -1;
-    return 0;
-}
-
-int bpe_load_merges(struct model *m, const struct merge_text *merges,
-                    size_t count, const char *file, const char *decoded,
-                    struct err *err)
-{
-    enum { BLOCK = 32 };
-    struct pending block[BLOCK];
-    struct buf texts = BUF_INIT;
-    size_t slots = 64, prefix = m->prefix ? strlen(m->prefix) : 0;
-    int64_t last = -1;
-    int ret = 0;
-
-    while (slots < count * 2)
-        slots *= 2;
-    m->pairs = table_new(slots, sizeof(*m->pairs), err);
-    if (!m->pairs)
-        return -1;
-    m->pair_mask = slots - 1;
-    memset(m->pairs, 0xff, slots * sizeof(*m->pairs));
-    for (size_t i = 0; i < count && ret == 0;) {
-        size_t n = 0;
-
-        for (; n < BLOCK && i < count; n++, i++) {
-            block[n].rank = i;
-            for (int k = 0; k < 2; k++) {
-                block[n].len[k] = merges[i].len[k];
-                block[n].part[k] =
-                    merges[i].at[k] >> 31
-                        ? decoded + (merges[i].at[k] & 0x7fffffff)
-                        : file + merges[i].at[k];
-            }
-        }
-        ret = load_block(m, block, n, prefix, &texts, &last, err);
-    }
-    buf_release(&texts);
-    return ret;
+    if (m->kind == MODEL_TIKTOKEN)
+        return vocab_find(&m->bytes, text, len);
+    if (!m->is_byte_level)
+        return vocab_find(&m->vocab, text, len);
+    buf_clear(&w->text);
+    byte_level_spell(text, len, &w->text);
+    return vocab_find(&m->vocab, w->text.data, w->text.len);
 }
 
 void model_finish_bpe(struct model *m)
@@ -235,19 +52,16 @@ void model_finish_bpe(struct model *m)
     static const char hex[] = "0123456789ABCDEF";
 
     for (int i = 0; i < 256; i++) {
-        char byte = (char)i;
-        char name[] = "<0x00>";
+        char u[4], name[] = "<0x00>";
+        size_t n = utf8_put(byte_level_char((unsigned char)i), u);
 
         name[3] = hex[i >> 4];
         name[4] = hex[i & 15];
-        m->byte_ids[i] =
-            m->is_byte_level ? vocab_find(&m->vocab, &byte, 1) : -1;
-        m->fallback_ids[i] =
-            vocab_find_raw(&m->vocab, m->is_byte_level, name, 6);
+        m->byte_ids[i] = m->is_byte_level ? model_find(m, u, n) : -1;
+        m->fallback_ids[i] = model_find(m, name, 6);
     }
-    m->unk_id = m->has_unk ? vocab_find_raw(&m->vocab, m->is_byte_level,
-                                            m->unk_token, strlen(m->unk_token))
-                           : -1;
+    m->unk_id =
+        m->has_unk ? model_find(m, m->unk_token, strlen(m->unk_token)) : -1;
 }
 
 void work_put_symbol(struct model_work *w, int64_t id, size_t len)
@@ -369,12 +183,12 @@ static void merge_short(const struct model *m, struct model_work *w,
 {
     struct symbol *s = w->symbols;
     size_t n = w->symbol_count;
-    struct pair pairs[SHORT];
+    struct merge pairs[SHORT];
 
     for (size_t i = 0; i + 1 < n; i++)
-        fetch_pair(m, &s[i], &s[i + 1]);
+        fetch_merge(m, &s[i], &s[i + 1]);
     for (size_t i = 0; i + 1 < n; i++)
-        pairs[i] = find_pair(m, text, &s[i], &s[i + 1]);
+        pairs[i] = find_merge(m, text, &s[i], &s[i + 1]);
     while (n > 1) {
         size_t best = 0;
 
@@ -388,15 +202,15 @@ static void merge_short(const struct model *m, struct model_work *w,
         s[best].len += s[best + 1].len;
         n--;
         if (best + 1 < n)
-            fetch_pair(m, &s[best], &s[best + 2]);
+            fetch_merge(m, &s[best], &s[best + 2]);
         if (best > 0)
-            fetch_pair(m, &s[best - 1], &s[best]);
+            fetch_merge(m, &s[best - 1], &s[best]);
         for (size_t i = best + 1; i < n; i++)
             s[i] = s[i + 1];
         for (size_t i = best + 1; i + 1 < n; i++)
             pairs[i] = pairs[i + 1];
         for (size_t i = best > 0 ? best - 1 : 0; i <= best && i + 1 < n; i++)
-            pairs[i] = find_pair(m, text, &s[i], &s[i + 1]);
+            pairs[i] = find_merge(m, text, &s[i], &s[i + 1]);
     }
     w->symbol_count = n;
 }
@@ -451,7 +265,7 @@ static void consider(const struct model *m, struct model_work *w,
 
     if (at < 0 || s[at].next < 0)
         return;
-    struct pair p = find_pair(m, text, &s[at], &s[s[at].next]);
+    struct merge p = find_merge(m, text, &s[at], &s[s[at].next]);
     if (p.rank != UINT32_MAX)
         heap_put(w, (struct candidate){p.rank, (uint32_t)at, p.id});
 }
@@ -477,7 +291,7 @@ static void merge_long(const struct model *m, struct model_work *w,
         w->operations++;
         if (s[at].len == 0 || next < 0)
             continue;
-        struct pair p = find_pair(m, text, &s[at], &s[next]);
+        struct merge p = find_merge(m, text, &s[at], &s[next]);
         if (p.rank == UINT32_MAX || p.id != top.id)
             continue; /* one of the two has changed since */
         s[at].id = top.id;
@@ -499,7 +313,7 @@ int bpe_encode(const struct model *m, struct model_work *w, const char *text,
                size_t len, struct err *err)
 {
     if (m->ignore_merges) { /* tiktoken too */
-        int64_t id = vocab_find(&m->vocab, text, len);
+        int64_t id = find_piece(m, w, text, len);
 
         if (id >= 0) {
             work_put(w, (uint32_t)id, (uint32_t)len);

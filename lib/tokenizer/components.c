@@ -3,24 +3,11 @@
  * unknown type is refused by name and place.
  */
 #include "base/mem.h"
+#include "tokenizer/byte_level.h"
 #include "tokenizer/tokenizer_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-const char byte_level_pattern[] =
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|"
-    "\\s+(?!\\S)|\\s+";
-
-uint32_t byte_level_char(unsigned char byte)
-{
-    if ((byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) ||
-        byte >= 174)
-        return byte;
-    if (byte <= 32)
-        return 0x100u + byte;
-    return byte == 173 ? 0x100u + 67 : 0x100u + byte - 127 + 33;
-}
 
 static void step_release(struct step *s)
 {

@@ -4,6 +4,7 @@
  */
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "tokenizer/byte_level.h"
 #include "tokenizer/tokenizer_internal.h"
 
 #include <stdlib.h>
@@ -80,7 +81,7 @@ static void byte_level(const struct texts *in, struct texts *out)
     for (size_t i = 0; i < in->count; i++) {
         const char *text = get_text(in, i, &len);
 
-        if (!vocab_to_bytes(text, len, &bytes))
+        if (!byte_level_bytes(text, len, &bytes))
             buf_add(&bytes, text, len);
     }
     add_lossy(&out->text, bytes.data, bytes.len);

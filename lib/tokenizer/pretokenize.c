@@ -3,6 +3,7 @@
  * what the last hands on goes to the model.
  */
 #include "base/mem.h"
+#include "tokenizer/byte_level.h"
 #include "tokenizer/tokenizer_internal.h"
 
 #include <stdlib.h>

@@ -5,6 +5,7 @@
  */
 #include "base/io.h"
 #include "base/mem.h"
+#include "tokenizer/byte_level.h"
 #include "tokenizer/tokenizer_internal.h"
 
 #include <errno.h>
@@ -74,13 +75,12 @@ static int base64_digit(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Appends the bytes as ByteLevel spells them; returns how many, or -1. */
+/* Appends the bytes; returns how many, or -1. */
 static int add_base64(const char *text, size_t len, struct buf *out)
 {
     uint32_t bits = 0;
     int have = 0, count = 0;
     size_t digits = len;
-    char u[4];
 
     if (len == 0 || len % 4)
         return -1;
@@ -96,26 +96,27 @@ static int add_base64(const char *text, size_t len, struct buf *out)
         if (have < 8)
             continue;
         have -= 8;
-        buf_add(out, u,
-                utf8_put(byte_level_char((unsigned char)(bits >> have)), u));
+        buf_addch(out, (int)(bits >> have));
         bits &= ((uint32_t)1 << have) - 1;
         count++;
     }
     return bits == 0 ? count : -1;
 }
 
+/* A token's bytes go into token[0], as ByteLevel spells them into token[1]. */
 static int read_line(struct model *m, const char *line, size_t len,
-                     size_t *id_cap, struct err *err)
+                     struct buf token[2], struct err *err)
 {
-    struct vocab *v = &m->vocab;
     const char *gap = memchr(line, ' ', len);
-    size_t at = v->raw.len, id = 0, i;
+    size_t id = 0, i;
 
     if (!gap)
         return err_set(err, ERR_INPUT, "no space before the rank");
-    int bytes = add_base64(line, (size_t)(gap - line), &v->raw);
-    if (bytes <= 0)
+    buf_clear(&token[0]);
+    buf_clear(&token[1]);
+    if (add_base64(line, (size_t)(gap - line), &token[0]) <= 0)
         return err_set(err, ERR_INPUT, "not base64");
+    byte_level_spell(token[0].data, token[0].len, &token[1]);
     i = (size_t)(gap - line) + 1;
     if (i == len || len - i > 8)
         return err_set(err, ERR_INPUT, "not a rank");
@@ -124,18 +125,22 @@ static int read_line(struct model *m, const char *line, size_t len,
             return err_set(err, ERR_INPUT, "not a rank");
         id = id * 10 + (size_t)(line[i] - '0');
     }
-    if ((size_t)bytes > m->longest)
-        m->longest = (size_t)bytes;
-    if (vocab_put(v, id_cap, id, at, v->raw.len - at, err))
-        return -1;
-    buf_addch(&v->raw, '\0');
+    if (token[0].len > m->longest)
+        m->longest = token[0].len;
+    for (int k = 0; k < 2; k++) {
+        struct vocab *v = k ? &m->vocab : &m->bytes;
+        size_t at = vocab_add_text(v, token[k].data, token[k].len);
+
+        if (vocab_put(v, id, at, token[k].len, err))
+            return -1;
+    }
     return 0;
 }
 
 static int read_ranks(struct model *m, const char *path, struct err *err)
 {
-    struct buf file = BUF_INIT;
-    size_t id_cap = 0, number = 1;
+    struct buf file = BUF_INIT, token[2] = {BUF_INIT, BUF_INIT};
+    size_t number = 1;
     int ret = io_read_file(path, FILE_CAP, &file, err);
 
     for (size_t at = 0; ret == 0 && at < file.len; number++) {
@@ -146,16 +151,18 @@ static int read_ranks(struct model *m, const char *path, struct err *err)
         at += len + 1;
         if (len == 0)
             continue;
-        ret = read_line(m, line, len, &id_cap, err);
+        ret = read_line(m, line, len, token, err);
         if (ret)
             err_in(err, "%s: line %zu", path, number);
     }
     buf_release(&file);
+    buf_release(&token[0]);
+    buf_release(&token[1]);
     if (ret)
         return -1;
     if (m->vocab.count == 0)
         return err_set(err, ERR_INPUT, "%s: no tokens", path);
-    if (vocab_index(&m->vocab, true, err))
+    if (vocab_index(&m->bytes, err))
         return err_in(err, "%s", path);
     model_finish_bpe(m);
     for (int i = 0; i < 256; i++)
@@ -189,7 +196,7 @@ static int read_special(struct tokenizer *t, const char *key, json_t *value,
     if (json_has(value, "special") &&
         json_get_bool(value, "special", &token->special, err))
         return -1;
-    if (vocab_raw(&t->model->vocab, id, &len))
+    if (vocab_text(&t->model->vocab, id, &len))
         return err_set(err, ERR_INPUT, "'%s' is the rank of another token",
                        key);
     if (!trie_put(t->added.all, content, token->len, (uint32_t)t->added.count))

@@ -108,17 +108,6 @@ void model_work_release(struct model_work *w)
     *w = (struct model_work){0};
 }
 
-void model_release(struct model *m)
-{
-    vocab_release(&m->vocab);
-    free(m->pairs);
-    free(m->unk_token);
-    free(m->prefix);
-    free(m->suffix);
-    free(m->scores);
-    trie_free(m->prefixes);
-}
-
 /* -- scratch -- */
 
 static struct scratch *scratch_new(const struct tokenizer *t)
@@ -358,25 +347,13 @@ struct tokenizer *tokenizer_new(void)
 static int open_json(struct tokenizer *t, const char *json, struct err *err)
 {
     struct rebuild rebuild = {0};
-    bool is_rebuilt = false, is_same = true;
-    int ret = -1;
+    bool is_rebuilt = false;
+    int ret = class_read(t, &rebuild, &is_rebuilt, err);
 
-    if (class_read(t, &rebuild, &is_rebuilt, err))
-        goto out;
-    if (is_rebuilt && t->rule == TOKENIZER_FILE)
+    if (t->rule == TOKENIZER_FILE)
         is_rebuilt = false;
-    if (tokenizer_load(t, json, NULL, is_rebuilt ? &rebuild : NULL, &is_same,
-                       err))
-        goto out;
-    if (!is_same) {
-        t->other = tokenizer_new();
-        if (tokenizer_load(t->other, json, &rebuild, NULL, NULL, err)) {
-            err_in(err, "as '%s' makes it", t->class_name);
-            goto out;
-        }
-    }
-    ret = 0;
-out:
+    if (ret == 0)
+        ret = tokenizer_load(t, json, is_rebuilt ? &rebuild : NULL, err);
     rebuild_release(&rebuild);
     return ret;
 }
@@ -415,7 +392,7 @@ struct tokenizer *tokenizer_open(const char *path,
         ret = open_folder(t, path, err);
         ledger_free(own);
     } else {
-        ret = tokenizer_load(t, path, NULL, NULL, NULL, err);
+        ret = tokenizer_load(t, path, NULL, err);
     }
     t->transformers = NULL;
     t->ledger = NULL;
@@ -442,9 +419,7 @@ void tokenizer_free(struct tokenizer *t)
     trie_free(t->added.raw);
     trie_free(t->added.normalized);
     frames_release(&t->frames);
-    if (t->model)
-        model_release(t->model);
-    free(t->model);
+    model_free(t->model);
     for (size_t i = 0; i < t->warning_count; i++)
         free(t->warnings[i]);
     free(t->warnings);
@@ -464,8 +439,7 @@ int64_t tokenizer_id(const struct tokenizer *t, const char *token)
         }
     if (at != TRIE_NONE)
         return t->added.items[at].id;
-    return vocab_find_raw(&t->model->vocab, t->model->is_byte_level, token,
-                          len);
+    return model_find(t->model, token, len);
 }
 
 const struct added_token *tokenizer_added(const struct tokenizer *t, int64_t id)
@@ -490,7 +464,7 @@ const char *tokenizer_piece(const struct tokenizer *t, int64_t id, size_t *len)
     const struct added_token *token = tokenizer_added(t, id);
 
     if (!token)
-        return vocab_raw(&t->model->vocab, id, len);
+        return vocab_text(&t->model->vocab, id, len);
     *len = token->len;
     return token->content;
 }

@@ -2,8 +2,10 @@
 #define TOKENIZER_TOKENIZER_INTERNAL_H
 
 #include "base/arena.h"
+#include "tokenizer/merges.h"
 #include "tokenizer/pattern.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/vocab.h"
 
 #include "json/json.h"
 #include <string.h>
@@ -133,22 +135,6 @@ void steps_release(struct steps *s);
 void frames_release(struct frames *f);
 void chain_release(struct chain *c);
 
-/* GPT-2's expression, which ByteLevel uses when asked. */
-extern const char byte_level_pattern[];
-
-/* The character of a byte (ByteLevel), and back: -1 for no byte. */
-uint32_t byte_level_char(unsigned char byte);
-static inline int byte_level_byte(uint32_t c)
-{
-    if (c >= 0x100)
-        return c <= 0x120   ? (int)c - 0x100
-               : c <= 0x142 ? (int)c - 0x121 + 127
-               : c == 0x143 ? 173
-                            : -1;
-    return c >= 174 || (c >= 161 && c <= 172) || (c >= 33 && c <= 126) ? (int)c
-                                                                       : -1;
-}
-
 /* -- normalizing and splitting -- */
 
 /*
@@ -191,94 +177,17 @@ bool trie_may_start(const struct trie *t, char byte);
 bool trie_step(const struct trie *t, uint32_t *node, char byte,
                uint32_t *value);
 
-/* -- vocabulary and models -- */
-
-/* A token in the model's own alphabet: where its text lies, and its id. */
-struct vocab_slot {
-    uint32_t hash, id_plus_1, at, len;
-};
-
-struct vocab {
-    struct buf raw;   /* each token as the file spells it, NUL behind it */
-    struct buf bytes; /* byte level: as the bytes it stands for */
-    uint32_t *raw_at, *raw_len;   /* by id; UINT32_MAX: no such id */
-    uint32_t *byte_at, *byte_len; /* by id; UINT32_MAX: not of bytes */
-    uint32_t *odd;                /* byte level: ids that are not */
-    size_t odd_count;
-    size_t limit; /* one more than the highest id */
-    size_t count;
-    struct vocab_slot *slots;
-    const char *keys; /* what the slots point into: raw or bytes */
-    size_t mask;
-};
-
-enum { VOCAB_MAX_ID = 1 << 24 };
-
-/* A zeroed table that is looked into at random: on huge pages if it is large.
- * Free with free(). */
-void *table_new(size_t n, size_t size, struct err *err);
-
-/* id of a token in the model's own alphabet, or -1. */
-int64_t vocab_find(const struct vocab *v, const char *text, size_t len);
-/* The same for a token as the file spells it. */
-int64_t vocab_find_raw(const struct vocab *v, bool is_byte_level,
-                       const char *text, size_t len);
-const char *vocab_raw(const struct vocab *v, int64_t id, size_t *len);
-static inline uint32_t vocab_hash(const char *text, size_t len)
-{
-    uint64_t h = 0x9e3779b97f4a7c15u ^ len, word;
-
-    for (; len > 8; text += 8, len -= 8) {
-        memcpy(&word, text, 8);
-        h = (h ^ word) * 0xff51afd7ed558ccdu;
-        h ^= h >> 32;
-    }
-    word = 0;
-    for (size_t i = 0; i < len; i++)
-        word = word << 8 | (unsigned char)text[i];
-    h = (h ^ word) * 0xff51afd7ed558ccdu;
-    h ^= h >> 29;
-    h *= 0xc4ceb9fe1a85ec53u;
-    return (uint32_t)(h >> 32);
-}
-/* The same as vocab_find() when the hash is known. */
-int64_t vocab_find_hashed(const struct vocab *v, const char *text, size_t len,
-                          uint32_t hash);
-/* Brings closer what vocab_find_hashed() will look at: first the slot, then,
- * once that is here, the text. */
-static inline void vocab_fetch_slot(const struct vocab *v, uint32_t hash)
-{
-    __builtin_prefetch(&v->slots[hash & v->mask]);
-}
-static inline void vocab_fetch_text(const struct vocab *v, uint32_t hash)
-{
-    __builtin_prefetch(v->keys + v->slots[hash & v->mask].at);
-}
-/* Builds the slots; `bytes` too when is_byte_level. */
-int vocab_index(struct vocab *v, bool is_byte_level, struct err *err);
-void vocab_release(struct vocab *v);
-/* The bytes behind a byte-level spelling; false when it has another char. */
-bool vocab_to_bytes(const char *raw, size_t len, struct buf *out);
-
-struct pair_slot {
-    uint64_t key; /* left << 32 | right; UINT64_MAX: empty */
-    uint32_t rank, id;
-};
+/* -- models -- */
 
 enum model_kind { MODEL_BPE, MODEL_UNIGRAM, MODEL_TIKTOKEN };
 
-/* A merge as the file has it: places in the file's text or in `decoded`. */
-struct merge_text {
-    uint32_t at[2], len[2]; /* bit 31 of at: in decoded */
-};
-
 struct model {
     enum model_kind kind;
-    struct vocab vocab;
-    bool is_byte_level;
+    bool is_borrowing;  /* its tables are another model's: see model_borrow() */
+    struct vocab vocab; /* as the file spells it */
+    bool is_byte_level; /* pieces are bytes, and spelled by ByteLevel's rule */
     /* BPE */
-    struct pair_slot *pairs;
-    size_t pair_mask;
+    struct pairs pairs;
     char *unk_token, *prefix, *suffix;
     int64_t unk_id; /* -1: none */
     bool has_unk, fuse_unk, byte_fallback, ignore_merges;
@@ -289,6 +198,7 @@ struct model {
     double least_score;
     struct trie *prefixes;
     /* tiktoken: a pair's rank is that of its bytes as a token */
+    struct vocab bytes;
     size_t longest;
 };
 
@@ -323,24 +233,24 @@ struct model_work {
 };
 
 struct best_path;
+/* What is looked up again and again, once all else of a model is there. */
 void model_finish_bpe(struct model *m);
 int unigram_finish(struct model *m, int64_t unk_id, struct err *err);
+/* A model with the same tables, which must outlive it; its flags and texts are
+ * its own. */
+struct model *model_borrow(const struct model *m);
+/* The id of a token as the file spells it, or -1. */
+int64_t model_find(const struct model *m, const char *token, size_t len);
 int unigram_encode(const struct model *m, struct model_work *work,
                    const char *text, size_t len, struct err *err);
 /* The tokens of one piece into work->tokens. */
 int model_encode(const struct model *m, struct model_work *work,
                  const char *text, size_t len, struct err *err);
 void model_work_release(struct model_work *work);
-void model_release(struct model *m);
+void model_free(struct model *m); /* NULL is fine */
 
-/* Keeps a token's spelling under its id; `what` names it in errors. */
-int vocab_put(struct vocab *v, size_t *id_cap, size_t id, size_t at, size_t len,
-              struct err *err);
 int bpe_encode(const struct model *m, struct model_work *work, const char *text,
                size_t len, struct err *err);
-int bpe_load_merges(struct model *m, const struct merge_text *merges,
-                    size_t count, const char *file, const char *decoded,
-                    struct err *err);
 void work_put(struct model_work *work, uint32_t id, uint32_t len);
 void work_put_symbol(struct model_work *work, int64_t id, size_t len);
 
@@ -400,9 +310,10 @@ struct tokenizer *tokenizer_new(void);
 /* The added token of an id, or NULL. */
 const struct added_token *tokenizer_added(const struct tokenizer *t,
                                           int64_t id);
+/* Reads the list of a tokenizer.json (NULL: none), giving each its id. */
+int added_read(struct tokenizer *t, json_t *list, struct err *err);
 /* Fills tries and by_id from items. */
 int added_index(struct tokenizer *t, struct err *err);
-bool chain_is_byte_level(const struct chain *c, const struct model *m);
 /*
  * What a tokenizer_class puts in place of the file's components (NULL: none)
  * and the flags of the model it builds.
@@ -424,12 +335,11 @@ int class_read(struct tokenizer *t, struct rebuild *out, bool *is_rebuilt,
 void rebuild_release(struct rebuild *r);
 
 /*
- * Loads a file.  With `as` its components are replaced; with `against` *is_same
- * tells whether these would change anything.  Both may be NULL.
+ * Loads a tokenizer.json.  Where `by` (NULL: nothing) would change what it
+ * does, t->other becomes what the class makes of it.
  */
 int tokenizer_load(struct tokenizer *t, const char *path,
-                   const struct rebuild *as, const struct rebuild *against,
-                   bool *is_same, struct err *err);
+                   const struct rebuild *by, struct err *err);
 /* Kimi's own cuts of a text before anything else looks at it. */
 typedef int tiktoken_each(void *arg, size_t start, size_t end, struct err *err);
 int tiktoken_cut(const char *text, size_t len, tiktoken_each *each, void *arg,

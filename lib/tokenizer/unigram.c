@@ -39,9 +39,11 @@ int unigram_finish(struct model *m, int64_t unk_id, struct err *err)
         name[4] = hex[i & 15];
         m->fallback_ids[i] = vocab_find(v, name, 6);
     }
+    if (m->prefixes) /* borrowed */
+        return 0;
     m->prefixes = trie_new();
     for (size_t i = 0; i < v->limit; i++)
-        trie_put(m->prefixes, v->raw.data + v->raw_at[i], v->raw_len[i],
+        trie_put(m->prefixes, v->text.data + v->texts[i].at, v->texts[i].len,
                  (uint32_t)i);
     return 0;
 }

@@ -189,7 +189,7 @@ static const struct {
     {ERR_INPUT,
      OF_MODEL(
          "\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"a\": 1}, \"merges\": []"),
-     "model: vocab: 'a' occurs twice"},
+     "model: vocab: ids 0 and 1 are one token"},
     {ERR_INPUT,
      OF_MODEL(
          "\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 0}, \"merges\": []"),
@@ -507,7 +507,7 @@ static void test_tiktoken(void)
         {"YWJ 257\n", CONFIG, "line 258: not base64"},
         {"YWJj x\n", CONFIG, "line 258: not a rank"},
         {"YWJj 256\n", CONFIG, "line 258: id 256 stands for two tokens"},
-        {"YWI= 257\n", CONFIG, "occurs twice"},
+        {"YWI= 257\n", CONFIG, "ids 256 and 257 are one token"},
         {"", "{}",
          "tokenizer_config.json: added_tokens_decoder: no "
          "'added_tokens_decoder'"},
