@@ -4,56 +4,21 @@ in f32 at the lengths where attention changes: before, at and after a pool of 4
 tokens, as many pools as are chosen (2: 8 tokens), the first choice among more (12
 tokens), one chunk of the delta rule (64 tokens) and two (128).
 
-    python tests/oracle/glm5_next.py fixtures/families/glm-5-next [SEED]
+    python tests/oracle/glm5_next.py fixtures/families/glm-5-next
+    python tests/oracle/glm5_next.py DIR --lengths 1,200 --set text_config.hc_mult=3
 
 Layer 2 shares the choice of layer 1.  With this seed the roundings of PyTorch's own
-exp and square root (tests/oracle/exact_functions.py) change no bf16 value.  Needs torch 2.13.0 (CPU), transformers 5.24.0, safetensors.
+exp and square root (tests/oracle/exact_functions.py) change no bf16 value.
+Needs torch 2.13.0 (CPU), transformers 5.24.0 and safetensors.
 """
 
-import json
-import os
-import sys
-
-os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
-
-import torch
-import transformers
-from safetensors.torch import save_file
+import maker
 from transformers import Glm5NextConfig, Glm5NextForConditionalGeneration
 
-LENGTHS = (1, 3, 4, 5, 7, 8, 9, 11, 12, 13, 63, 64, 65, 127, 128, 129)
+LENGTHS = "1,3,4,5,7,8,9,11,12,13,63,64,65,127,128,129"
 KDA, DSA = "linear_attention", "indexed_attention"
-
-
-def weights(model):
-    for name, p in list(model.named_parameters()) + list(model.named_buffers()):
-        if "inv_freq" in name:
-            continue
-        with torch.no_grad():
-            if "hc" in name and name.endswith("scale"):
-                p.uniform_(0.5, 1.5)
-            elif "conv1d" in name:
-                p.normal_(0, 0.6)
-            elif name.endswith("dt_bias"):
-                p.normal_(-1, 1)
-            elif p.ndim >= 2:
-                p.normal_(0, p.shape[-1] ** -0.5)
-            else:
-                p.normal_(1 if "norm" in name and "bias" not in name else 0, 0.2)
-
-
-def states(model, ids):
-    with torch.inference_mode():
-        return model.model(
-            input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False
-        ).last_hidden_state
-
-
-def main(out, seed=7):
-    torch.set_num_threads(1)
-    torch.manual_seed(int(seed))
-    os.makedirs(out, exist_ok=True)
-    text = dict(
+CONFIG = dict(
+    text_config=dict(
         vocab_size=40,
         hidden_size=32,
         intermediate_size=40,
@@ -86,8 +51,8 @@ def main(out, seed=7):
         routed_scaling_factor=1.5,
         swiglu_limit=0.7,
         pad_token_id=0,
-    )
-    vision = dict(
+    ),
+    vision_config=dict(
         depth=1,
         hidden_size=8,
         num_heads=2,
@@ -95,42 +60,37 @@ def main(out, seed=7):
         intermediate_size=8,
         projection_intermediate_size=8,
         out_hidden_size=32,
-    )
-    model = Glm5NextForConditionalGeneration(
-        Glm5NextConfig(
-            text_config=text,
-            vision_config=vision,
-            image_token_id=34,
-            video_token_id=35,
-            image_start_token_id=36,
-            image_end_token_id=37,
-            video_start_token_id=38,
-            video_end_token_id=39,
-        )
-    )
-    weights(model)
-    model.to(torch.bfloat16).save_pretrained(out)
-    ids = [torch.randint(0, 40, (1, n)) for n in LENGTHS]
-    model = Glm5NextForConditionalGeneration.from_pretrained(out, dtype=torch.bfloat16)
-    for kind in ("", "-f32"):
-        model = (model.float() if kind else model).eval()
-        records = []
-        all_states = {}
-        for i, row in enumerate(ids):
-            all_states[f"states.{i}"] = states(model, row).contiguous()
-            records.append(
-                {
-                    "tokenIds": row[0].tolist(),
-                    "hidden": f"states{kind}.safetensors",
-                    "tensor": f"states.{i}",
-                }
-            )
-        save_file(all_states, f"{out}/states{kind}.safetensors")
-        with open(f"{out}/parity{kind}.json", "w") as f:
-            json.dump({"records": records}, f)
-    versions = {"torch": torch.__version__, "transformers": transformers.__version__}
-    with open(f"{out}/record.json", "w") as f:
-        json.dump(versions, f, indent=1)
+    ),
+    image_token_id=34,
+    video_token_id=35,
+    image_start_token_id=36,
+    image_end_token_id=37,
+    video_start_token_id=38,
+    video_end_token_id=39,
+)
 
 
-main(*sys.argv[1:])
+def weights(model):
+    for name, p in list(model.named_parameters()) + list(model.named_buffers()):
+        if "inv_freq" in name:
+            continue
+        if "hc" in name and name.endswith("scale"):
+            p.uniform_(0.5, 1.5)
+        elif "conv1d" in name:
+            p.normal_(0, 0.6)
+        elif name.endswith("dt_bias"):
+            p.normal_(-1, 1)
+        elif p.ndim >= 2:
+            p.normal_(0, p.shape[-1] ** -0.5)
+        else:
+            p.normal_(1 if "norm" in name and "bias" not in name else 0, 0.2)
+
+
+def main():
+    options = maker.parser(LENGTHS, 7).parse_args()
+    config, lengths = maker.begin(options, CONFIG)
+    maker.transformers_fixture(Glm5NextForConditionalGeneration, Glm5NextConfig(**config), weights,
+                               options, lengths, config["text_config"]["vocab_size"], batched=True)
+
+
+main()

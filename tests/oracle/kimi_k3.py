@@ -9,12 +9,11 @@ mlx-lm, bf16 states of a torch pass with the remote code's rounding points
 Needs torch 2.13.0 (CPU), safetensors and mlx-lm 0.32.2 on mlx 0.32.4.
 """
 
-import argparse
-import json
 import random
 import sys
 from pathlib import Path
 
+import maker
 import torch
 from kimi_k3_pass import Pass
 from safetensors.torch import save_file
@@ -142,75 +141,33 @@ def draw(name, shape):
 
 
 def checkpoint(out, text):
-    out.mkdir(parents=True)
-    config = {"architectures": ["KimiK3ForConditionalGeneration"],
-              "model_type": "kimi_k3", "tie_word_embeddings": text["tie_word_embeddings"],
-              "text_config": text}
-    (out / "config.json").write_text(json.dumps(config, indent=1) + "\n")
+    maker.write_json(out / "config.json", {
+        "architectures": ["KimiK3ForConditionalGeneration"], "model_type": "kimi_k3",
+        "tie_word_embeddings": text["tie_word_embeddings"], "text_config": text}, indent=1)
     save_file({f"language_model.{name}": draw(name, shape)
                for name, shape in shapes(text)}, out / "model.safetensors")
 
 
-def ledger(out, ids):
-    """parity.json: bf16 states in one file."""
-    states, records = {}, []
-    model = Pass(out, torch.float32)
-    for i, row in enumerate(ids):
-        states[f"states.{i}"] = model.run(row)[0].bfloat16().contiguous()
-        records.append({"tokenIds": row, "hidden": "states.safetensors",
-                        "tensor": f"states.{i}"})
-    save_file(states, out / "states.safetensors")
-    (out / "parity.json").write_text(json.dumps({"records": records}) + "\n")
-
-
-def upstream(out, ids):
-    """parity-f32.json: mlx-lm's f32 states, and which it was."""
-    import mlx_model
-
-    model = mlx_model.Model(out, 1)
-    model.widen()
-    states, records = {}, []
-    for i, row in enumerate(ids):
-        states[f"states.{i}"] = model.run(row)[0]
-        records.append({"tokenIds": row, "hidden": "states-f32.safetensors",
-                        "tensor": f"states.{i}"})
-    model.save(states, out / "states-f32.safetensors")
-    (out / "parity-f32.json").write_text(json.dumps({"records": records}) + "\n")
-    return model
-
-
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--lengths", default="1,2,16,63,64,65")
-    parser.add_argument("--seed", type=int, default=4)
-    parser.add_argument("--set", action="append", default=[])
+    parser = maker.parser("1,2,4,16,63,64,65", 7)
     parser.add_argument("--no-mlx", action="store_true")
     o = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(o.seed)
-    text = json.loads(json.dumps(TEXT))
-    for item in o.set:
-        key, value = item.split("=", 1)
-        *path, last = key.split(".")
-        into = text
-        for name in path:
-            into = into[name]
-        into[last] = json.loads(value)
+    text, lengths = maker.begin(o, TEXT)
     checkpoint(o.out, text)
     pick = random.Random(o.seed)
-    ids = [[pick.randrange(text["vocab_size"]) for _ in range(int(n))]
-           for n in o.lengths.split(",")]
-    ledger(o.out, ids)
-    versions = {"torch": torch.__version__}
+    ids = [[pick.randrange(text["vocab_size"]) for _ in range(n)] for n in lengths]
+    model, packages = Pass(o.out, torch.float32), []
+    maker.write_states(o.out, "", ids, lambda row: model.run(row)[0].bfloat16().contiguous())
     if not o.no_mlx:
-        import importlib.metadata
+        import mlx_model
 
-        model = upstream(o.out, ids)
-        versions |= {n: importlib.metadata.version(n) for n in model.packages}
-    record = {"versions": versions, "parity.json": "kimi_k3_pass.py, sums in f32",
-              "parity-f32.json": "mlx-lm, weights widened", "seed": o.seed}
-    (o.out / "record.json").write_text(json.dumps(record, indent=1) + "\n")
+        upstream = mlx_model.Model(o.out, 1)
+        upstream.widen()
+        maker.write_states(o.out, "-f32", ids, lambda row: upstream.run(row)[0], upstream.save)
+        packages = upstream.packages
+    maker.write_record(o.out, packages, **{
+        "parity.json": "kimi_k3_pass.py, sums in f32",
+        "parity-f32.json": "mlx-lm, weights widened", "seed": o.seed})
 
 
 main()
