@@ -3,7 +3,7 @@
 
 # Debian packages that building, testing and the man pages need.
 PACKAGES := gcc libc6-dev make pkg-config libjansson-dev libssl-dev \
-            libarchive-dev libzstd-dev libpng-dev libjpeg62-turbo-dev \
+            libarchive-dev libzstd-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev \
             libwebp-dev libpcre2-dev perl python3 scdoc mandoc util-linux
 
 ifneq ($(filter deps,$(MAKECMDGOALS)),)
@@ -31,7 +31,7 @@ SAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined \
              -fno-omit-frame-pointer
 endif
 
-LIBS     := jansson libcrypto libarchive libzstd libpng libjpeg libwebp \
+LIBS     := jansson libcrypto libarchive libzstd zlib libpng libjpeg libwebp \
             libwebpdemux libpcre2-8
 PKG_CFLAGS := $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(LIBS) 2>/dev/null)
@@ -224,6 +224,8 @@ oracle-jinja: $O/tests/jinja_goldens_test $(ORACLE_PYTHON)
 	$< $O/oracle/jinja.jsonl $O/oracle/jinja_families.jsonl
 oracle-image: $O/assay-export $(ORACLE_PYTHON)
 	$(ORACLE_PYTHON) tests/oracle/image_differential.py --export $< \
+	    --seed $(ORACLE_SEED) --images $(ORACLE_IMAGES)
+	$(ORACLE_PYTHON) tests/oracle/image_damage.py --export $< \
 	    --seed $(ORACLE_SEED) --images $(ORACLE_IMAGES)
 	$(ORACLE_PYTHON) tests/oracle/processor_differential.py --export $< \
 	    --seed $(ORACLE_SEED)

@@ -35,4 +35,22 @@ const char *image_webp_version(void);
  */
 int image_exif_orientation(const uint8_t *exif, size_t len);
 int image_xmp_orientation(const uint8_t *xmp, size_t len);
+
+/*
+ * png_notes.c: what a PNG's chunks beside the pixels say of its orientation,
+ * each the last of its kind.  Pillow asks eXIf or a text "exif", else the text
+ * "Raw profile type exif", then the XMP packet.
+ */
+struct png_notes {
+    bool has_exif;
+    int exif, raw;
+    bool is_xmp_text; /* the packet came as text, and is not empty */
+    int xmp_text, xmp;
+    size_t text_len;
+};
+
+/* Takes one chunk; ERR_INPUT where Pillow refuses the file for it. */
+int png_note(struct png_notes *n, const uint8_t *type, const uint8_t *data,
+             size_t len, int color, struct err *err);
+int png_notes_orientation(const struct png_notes *n);
 #endif

@@ -45,7 +45,9 @@ static void on_error(j_common_ptr info)
     fail(d,
          code == JERR_SOF_UNSUPPORTED || code == JERR_ARITH_NOTIMPL ||
                  code == JERR_NOTIMPL || code == JERR_NOT_COMPILED ||
-                 code == JERR_CONVERSION_NOTIMPL
+                 code == JERR_CONVERSION_NOTIMPL ||
+                 code == JERR_FRACT_SAMPLE_NOTIMPL ||
+                 code == JERR_CCIR601_NOTIMPL || code == JERR_BAD_PRECISION
              ? ERR_UNSUPPORTED
          : code == JERR_OUT_OF_MEMORY ? ERR_SYSTEM
                                       : ERR_INPUT,
@@ -122,26 +124,70 @@ static void gray_to_rgb(uint8_t *row, int64_t width)
         row[3 * x] = row[3 * x + 1] = row[3 * x + 2] = row[x];
 }
 
-/* Pillow joins all EXIF blocks, and takes the last XMP packet. */
-static int orientation(const struct jpeg_decompress_struct *info)
+static bool starts(jpeg_saved_marker_ptr m, int marker, const void *text,
+                   size_t len)
+{
+    return m->marker == marker && m->data_length >= len &&
+           memcmp(m->data, text, len) == 0;
+}
+
+/*
+ * Pillow joins all EXIF blocks, and takes the last XMP packet.  A damaged block
+ * it passes over when it looks for the resolution there, JFIF having none; then
+ * it never looks again.
+ */
+static int read_markers(const struct jpeg_decompress_struct *info,
+                        int *orientation, struct err *err)
 {
     static const char xmp[] = "http://ns.adobe.com/xap/1.0/";
+    const int app = JPEG_APP0;
     struct buf exif = BUF_INIT;
-    int of_xmp = 0;
+    bool has_resolution = false;
+    int of_xmp = 0, ret = -1;
 
     for (jpeg_saved_marker_ptr m = info->marker_list; m; m = m->next) {
-        if (m->data_length >= 6 && memcmp(m->data, "Exif\0\0", 6) == 0)
+        if ((starts(m, app, "JFIF", 4) || starts(m, app + 14, "Adobe", 5)) &&
+            m->data_length < 7) {
+            err_set(err, ERR_INPUT, "marker APP%d of %u bytes", m->marker - app,
+                    m->data_length);
+            goto out;
+        }
+        if (starts(m, app, "JFIF", 4) && m->data_length >= 12)
+            has_resolution |= m->data[7] == 1 || m->data[7] == 2;
+        else if (starts(m, app + 1, "Exif\0\0", 6))
             buf_add(&exif, m->data + 6, m->data_length - 6);
-        else if (m->data_length >= sizeof(xmp) &&
-                 memcmp(m->data, xmp, sizeof(xmp)) == 0)
+        else if (starts(m, app + 1, xmp, sizeof(xmp)))
             of_xmp = image_xmp_orientation(m->data + sizeof(xmp),
                                            m->data_length - sizeof(xmp));
     }
     int found =
         exif.len ? image_exif_orientation((const uint8_t *)exif.data, exif.len)
                  : 0;
+    if (found < 0 && !has_resolution)
+        found = 1;
+    *orientation = found ? found : of_xmp;
+    ret = 0;
+out:
     buf_release(&exif);
-    return found ? found : of_xmp;
+    return ret;
+}
+
+/*
+ * Where a progressive file lacks bits of a block's first coefficients, the
+ * library guesses them from the blocks around, and versions before 3.0.1 guess
+ * otherwise than those that Pillow 12 carries.
+ */
+static bool is_guessed(const struct jpeg_decompress_struct *info)
+{
+    const int guessed = 9; /* coefficients 1 to 9, in zigzag order */
+
+    if (!info->progressive_mode || !info->coef_bits)
+        return false;
+    for (int c = 0; c < info->num_components; c++)
+        for (int i = 1; i <= guessed; i++)
+            if (info->coef_bits[c][i] != 0)
+                return true;
+    return false;
 }
 
 static int decode(struct decoder *d, struct err *err)
@@ -149,7 +195,9 @@ static int decode(struct decoder *d, struct err *err)
     struct jpeg_decompress_struct *info = &d->info;
     struct image *image = d->image;
 
+    jpeg_save_markers(info, JPEG_APP0, 0xffff);
     jpeg_save_markers(info, JPEG_APP0 + 1, 0xffff);
+    jpeg_save_markers(info, JPEG_APP0 + 14, 0xffff);
     jpeg_read_header(info, TRUE);
     if (image_check_size(info->image_width, info->image_height, err))
         return -1;
@@ -166,8 +214,8 @@ static int decode(struct decoder *d, struct err *err)
     default:
         return err_set(err, ERR_INPUT, "%d components", info->num_components);
     }
-    image->orientation = orientation(info);
-    if (image_alloc(image, info->image_width, info->image_height, err))
+    if (read_markers(info, &image->orientation, err) ||
+        image_alloc(image, info->image_width, info->image_height, err))
         return -1;
     if (info->num_components == 4) {
         d->row = mem_array(info->image_width, 4, IMAGE_MAX_SIDE * 4, err);
@@ -175,6 +223,10 @@ static int decode(struct decoder *d, struct err *err)
             return -1;
     }
     jpeg_start_decompress(info);
+    if (is_guessed(info))
+        return err_set(err, ERR_UNSUPPORTED,
+                       "progressive without its last scans: what is guessed "
+                       "for them differs between versions of libjpeg-turbo");
     while (info->output_scanline < info->output_height) {
         uint8_t *to = image->rgb + info->output_scanline * image->width * 3;
         JSAMPROW row = d->row ? d->row : to;

@@ -22,8 +22,7 @@ struct chunks {
     uint8_t palette[256 * 3];
     size_t colors;
     struct buf stream; /* signature, IHDR, PLTE, IDAT..., IEND */
-    int orientation;   /* of eXIf; else */
-    int xmp;           /* of the XMP packet; 0 when there is none */
+    struct png_notes notes;
 };
 
 static uint32_t be32(const uint8_t *p)
@@ -116,26 +115,6 @@ static int read_palette(struct chunks *c, const uint8_t *d, uint32_t len,
     return 0;
 }
 
-/* iTXt "XML:com.adobe.xmp": keyword, two flags, language, translation, text;
- * a compressed packet is left alone. */
-static void read_text(struct chunks *c, const uint8_t *d, uint32_t len)
-{
-    static const char keyword[] = "XML:com.adobe.xmp";
-    size_t at = sizeof(keyword);
-
-    if (len < at + 2 || memcmp(d, keyword, at) != 0 || d[at] != 0)
-        return;
-    at += 2;
-    for (int i = 0; i < 2; i++) {
-        const uint8_t *end = memchr(d + at, 0, len - at);
-
-        if (!end)
-            return;
-        at = (size_t)(end - d) + 1;
-    }
-    c->xmp = image_xmp_orientation(d + at, len - at);
-}
-
 static int walk_one(struct chunks *c, const uint8_t *chunk, uint32_t len,
                     struct err *err)
 {
@@ -162,15 +141,14 @@ static int walk_one(struct chunks *c, const uint8_t *chunk, uint32_t len,
     } else if (memcmp(type, "IEND", 4) == 0) {
         if (len != 0)
             return err_set(err, ERR_INPUT, "IEND of %u bytes", len);
-    } else if (memcmp(type, "acTL", 4) == 0) {
-        return err_set(err, ERR_UNSUPPORTED, "animated (acTL)");
+    } else if (memcmp(type, "acTL", 4) == 0 || memcmp(type, "fcTL", 4) == 0 ||
+               memcmp(type, "fdAT", 4) == 0) {
+        return err_set(err, ERR_UNSUPPORTED, "animated (%.4s)", type);
     } else if (!(type[0] & 0x20)) {
         return err_set(err, ERR_INPUT, "unknown critical chunk '%.4s'", type);
     } else {
-        if (memcmp(type, "eXIf", 4) == 0)
-            c->orientation = image_exif_orientation(d, len);
-        else if (memcmp(type, "iTXt", 4) == 0)
-            read_text(c, d, len);
+        if (png_note(&c->notes, type, d, len, c->color, err))
+            return -1;
         is_kept = false;
     }
     if (c->has_data && memcmp(type, "IDAT", 4) != 0)
@@ -367,7 +345,7 @@ int image_decode_png(const uint8_t *data, size_t len, bool is_alpha_kept,
         goto out;
     if (has_alpha)
         split(samples, sample, out);
-    out->orientation = c.orientation ? c.orientation : c.xmp;
+    out->orientation = png_notes_orientation(&c.notes);
     ret = 0;
 out:
     free(rows);

@@ -5,8 +5,9 @@
         [--images 2000] [--seed 1]
 
 Makes --images files (PNG of every colour type, depth and interlace; JPEG of
-each subsampling, gray, CMYK, progressive; WebP with and without loss and
-alpha; EXIF orientations), and compares decoded bytes, then one size of each
+each subsampling, gray, CMYK, progressive; JPEG of made-up coefficients in the
+forms of jpeg_writer.py; WebP with and without loss and alpha; EXIF
+orientations), and compares decoded bytes, then one size of each
 by a filter and an order of passes taken in turn: those of 12.1 and 13.0 are
 computed from two resizes of the installed Pillow, one pass each.  Prints the
 first differences and counts; exit status 1 when there was any.  Needs Pillow
@@ -25,6 +26,7 @@ import tempfile
 import warnings
 import zlib
 
+import jpeg_writer
 import numpy as np
 import PIL
 from PIL import Image, ImageFile
@@ -123,6 +125,10 @@ def jpeg(r, w, h):
     return out.getvalue()
 
 
+def coefficients(r, w, h):
+    return jpeg_writer.made(r, (w, h))[0]
+
+
 def webp(r, w, h):
     mode = r.choice(["RGB", "RGBA"])
     out = io.BytesIO()
@@ -201,9 +207,11 @@ def main():
         for first in range(0, args.images, PER_CALL):
             files, images = [], []
             for i in range(first, min(first + PER_CALL, args.images)):
-                make = r.choice([png, png, jpeg, webp])
+                make = r.choice([png, png, jpeg, coefficients, webp])
                 w, h = side(r), side(r)
-                if r.random() < 0.03:
+                if make is coefficients:  # written block by block, in Python
+                    w, h = min(w, 64), min(h, 64)
+                elif r.random() < 0.03:
                     w, h = r.randint(1, 2), r.randint(201, 500)
                 path = os.path.join(top, f"{i}.{make.__name__}")
                 with open(path, "wb") as f:
