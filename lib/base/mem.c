@@ -77,31 +77,32 @@ char *xasprintf(const char *format, ...)
     return checked(n < 0 ? NULL : text);
 }
 
-static void *no_memory(size_t bytes, struct err *err)
+enum { LINE = 64, HUGE_PAGE = 2 << 20 };
+
+/* The next multiple of a power of two; 0 when there is none. */
+static size_t round_up(size_t bytes, size_t unit)
 {
-    err_set(err, ERR_SYSTEM, "out of memory: %zu bytes", bytes);
-    return NULL;
+    return bytes > SIZE_MAX - unit ? 0 : (bytes + unit - 1) & ~(unit - 1);
 }
 
-/* Memory in multiples of `unit`, a power of two, and beginning at one. */
-static void *aligned(size_t bytes, size_t unit, size_t *got, struct err *err)
+/* Memory in multiples of `unit`, and beginning at one. */
+static void *aligned(size_t bytes, size_t unit, struct err *err)
 {
-    if (!mem_add(bytes ? bytes : 1, unit - 1, got))
-        return no_memory(bytes, err);
-    *got &= ~(unit - 1);
-    void *p = is_failing() ? NULL : aligned_alloc(unit, *got);
-    return p ? p : no_memory(bytes, err);
+    size_t padded = round_up(bytes ? bytes : 1, unit);
+    void *p = padded && !is_failing() ? aligned_alloc(unit, padded) : NULL;
+
+    if (!p)
+        err_set(err, ERR_SYSTEM, "out of memory: %zu bytes", bytes);
+    return p;
 }
 
-static void *on_huge_pages(size_t bytes, size_t *got, struct err *err)
+static void *on_huge_pages(size_t bytes, struct err *err)
 {
-    enum { LINE = 64, HUGE_PAGE = 2 << 20 };
-
     if (bytes < HUGE_PAGE)
-        return aligned(bytes, LINE, got, err);
-    void *p = aligned(bytes, HUGE_PAGE, got, err);
-    if (p)
-        madvise(p, *got, MADV_HUGEPAGE); /* a wish: without, only slower */
+        return aligned(bytes, LINE, err);
+    void *p = aligned(bytes, HUGE_PAGE, err);
+    if (p) /* a wish: without, it is only slower */
+        madvise(p, round_up(bytes, HUGE_PAGE), MADV_HUGEPAGE);
     return p;
 }
 
@@ -117,29 +118,27 @@ static bool is_within(size_t n, size_t size, size_t cap, size_t *bytes,
 
 void *mem_array(size_t n, size_t size, size_t cap, struct err *err)
 {
-    size_t bytes, got;
+    size_t bytes;
 
     if (!is_within(n, size, cap, &bytes, err))
         return NULL;
-    void *p = aligned(bytes, 64, &got, err);
-    return p ? memset(p, 0, got) : NULL;
+    void *p = aligned(bytes, LINE, err);
+    return p ? memset(p, 0, round_up(bytes, LINE)) : NULL;
+}
+
+void *mem_bytes(size_t n, size_t size, size_t cap, struct err *err)
+{
+    size_t bytes;
+
+    return is_within(n, size, cap, &bytes, err) ? on_huge_pages(bytes, err)
+                                                : NULL;
 }
 
 void *mem_table(size_t n, size_t size, size_t cap, struct err *err)
 {
-    size_t bytes, got;
+    void *p = mem_bytes(n, size, cap, err);
 
-    if (!is_within(n, size, cap, &bytes, err))
-        return NULL;
-    void *p = on_huge_pages(bytes, &got, err);
-    return p ? memset(p, 0, got) : NULL;
-}
-
-void *mem_file(size_t size, struct err *err)
-{
-    size_t got;
-
-    return on_huge_pages(size, &got, err);
+    return p ? memset(p, 0, n * size) : NULL;
 }
 
 void mem_return_blocks(void)

@@ -33,10 +33,10 @@ void *mem_array(size_t n, size_t size, size_t cap, struct err *err);
 void *mem_table(size_t n, size_t size, size_t cap, struct err *err);
 
 /*
- * Memory for a file of so many bytes, on huge pages likewise, not zeroed: a
- * large one is then a handful of page faults.  NULL with ERR_SYSTEM.
+ * The same, not zeroed: for a file that is read whole, for pixels; for bytes
+ * that will all be written.
  */
-void *mem_file(size_t size, struct err *err);
+void *mem_bytes(size_t n, size_t size, size_t cap, struct err *err);
 
 /*
  * From now on a block of 128 KiB or more goes back to the system when it is

@@ -79,7 +79,7 @@ int image_alloc(struct image *image, uint64_t width, uint64_t height,
 {
     if (image_check_size(width, height, err))
         return -1;
-    image->rgb = mem_array((size_t)(width * height), 3,
+    image->rgb = mem_bytes((size_t)(width * height), 3,
                            (size_t)IMAGE_MAX_PIXELS * 3, err);
     if (!image->rgb)
         return -1;
@@ -90,7 +90,7 @@ int image_alloc(struct image *image, uint64_t width, uint64_t height,
 
 int image_alloc_alpha(struct image *image, struct err *err)
 {
-    image->alpha = mem_array((size_t)(image->width * image->height), 1,
+    image->alpha = mem_bytes((size_t)(image->width * image->height), 1,
                              IMAGE_MAX_PIXELS, err);
     return image->alpha ? 0 : -1;
 }

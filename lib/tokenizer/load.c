@@ -352,7 +352,7 @@ static int read_file(const char *path, struct buf *out, struct err *err)
     } else {
         out->len = (size_t)size;
         out->cap = out->len + 1;
-        out->data = mem_file(out->cap, err);
+        out->data = mem_bytes(out->cap, 1, FILE_CAP + 1, err);
         ret = out->data ? io_pread(fd, path, out->data, out->len, 0, err) : -1;
     }
     close(fd);
