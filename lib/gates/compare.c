@@ -757,15 +757,19 @@ json_t *compare_about(const char *receipt, const char *candidate,
                       struct err *err)
 {
     struct receipt r = RECEIPT_INIT;
-    json_t *out = json_object();
+    char sha256[HASH_SHA256_HEX];
 
-    if (receipt && receipt_read(&r, receipt, err)) {
-        json_decref(out);
+    if (receipt && (receipt_read(&r, receipt, err) ||
+                    hash_sha256_file(receipt, sha256, NULL, err))) {
+        receipt_release(&r);
         return NULL;
     }
+    json_t *out = json_object();
     json_object_set_new(out, "pack", text_or_null(r.repository));
     json_object_set_new(out, "revision", text_or_null(r.revision));
     json_object_set_new(out, "candidate", text_or_null(candidate));
+    json_object_set_new(out, "receipt_sha256",
+                        text_or_null(receipt ? sha256 : NULL));
     receipt_release(&r);
     return out;
 }

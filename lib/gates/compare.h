@@ -28,7 +28,9 @@
  *
  * extra_cases: of the candidate alone.  not_compared: reference captures that
  * the cases file does not name.  unused_gates: those that applied to no case.
- * about: what a report names, {"pack", "revision", "candidate"}, texts.
+ * about: what a report names, {"pack", "revision", "candidate",
+ * "receipt_sha256"}, texts; pack and revision are null where the source receipt
+ * names no upstream.
  * around, prompt, same_bytes stand only where ids or prompt.txt differ, or
  * where a file of computed tensors is the reference's, byte for byte.
  */
@@ -42,7 +44,7 @@ struct compare_request {
     const json_t *about; /* stands in the document as it is, or NULL */
 };
 
-/* {"pack", "revision", "candidate"} by a source receipt and a name, each NULL
+/* What a report names, by a source receipt and a candidate's name, each NULL
  * when there is none; NULL with err set when the receipt cannot be read. */
 json_t *compare_about(const char *receipt, const char *candidate,
                       struct err *err);

@@ -207,14 +207,17 @@ void report_about(const json_t *document, struct buf *out)
     const json_t *about = json_object_get(document, "about");
     const char *pack = report_str(about, "pack");
     const char *revision = report_str(about, "revision");
+    const char *receipt = report_str(about, "receipt_sha256");
     const char *candidate = report_str(about, "candidate");
 
     if (pack[0])
-        buf_addf(out, "pack %s", pack);
-    if (revision[0])
-        buf_addf(out, "%srevision %s", pack[0] ? ", " : "", revision);
+        buf_addf(out, "pack %s, revision %s", pack, revision);
+    else if (receipt[0])
+        buf_addf(out,
+                 "a pack whose receipt names no upstream, receipt SHA-256 %s",
+                 receipt);
     if (candidate[0])
-        buf_addf(out, "%scandidate: %s", pack[0] || revision[0] ? "; " : "",
+        buf_addf(out, "%scandidate: %s", pack[0] || receipt[0] ? "; " : "",
                  candidate);
 }
 

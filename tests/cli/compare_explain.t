@@ -272,6 +272,9 @@ for format in md html; do
     told "␣answer␣with" "$format: white space is visible"
 done
 told "system»&lt;b&gt;" "html: text is no markup"
+judge "a receipt without upstream" --receipt $tiny/receipt.json
+told "receipt names no upstream, receipt SHA-256 $(sha256sum <$tiny/receipt.json | cut -d' ' -f1)" \
+    "a receipt without upstream is named by its digest"
 is "$(ls "$T/report" | tr '\n' ' ')" "json.json junit.xml report.html report.md stage.json summary.json texts.json " "texts.json is kept"
 is "$(python3 - "$T/report" <<'EOF'
 import json, sys
