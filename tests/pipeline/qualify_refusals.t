@@ -14,9 +14,11 @@ refuses() { # refuses STATUS TEXT NAME ARGS...
     is "$(find "$T/root/runs" -mindepth 2 2>/dev/null)" "" "$what: leaves nothing"
 }
 refuses 2 "unknown argument 'PAK=x'" "a misspelt setting" PAK=x
+refuses 2 "PRECISION is given twice" "a setting given twice" PRECISION=f16 PRECISION=f32
 refuses 2 "is no name" "a size that is no name" SIZE=../x
 refuses 2 "is no name" "a run that is no name" RUN=.x
-refuses 2 "ROOT is empty" "an empty ROOT, which would be /" ROOT=
+runs 2 "an empty ROOT, which would be /" pipelines/qualify ROOT=
+says "ROOT is empty" "is refused by name"
 for size in "2 1c6cbae21f8c38830ce337972b46fdae7b18eaaa" "4 dff2caaa23fa8706164c44c10f1b58feb405f76a" \
     "9 f4e28a59531731c41b6dfac88cf271bd58f0a287"; do
     refuses 3 "revision ${size#* }, into $T/root/packs/${size%% *}" "SIZE=${size%% *} without a pack" "SIZE=${size%% *}"

@@ -16,4 +16,10 @@ says "differs from" "and smoke says so"
 runs 3 "no pack is input trouble" pipelines/smoke SIZE=2 "ROOT=$T"
 one_line "in one line"
 runs 2 "an unknown argument is usage" pipelines/smoke WHAT=1
+for twice in "smoke CASE=json CASE=chart" "reference/run SEED=1 SEED=1" "audit ROOT=a ROOT=b" \
+    "parity --model a --model=b --input c"; do
+    # shellcheck disable=SC2086
+    runs 2 "a setting given twice: ${twice%% *}" pipelines/$twice
+    says "is given twice" "is refused by name"
+done
 done_testing
