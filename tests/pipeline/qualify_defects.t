@@ -65,8 +65,8 @@ report flipped md | grep -qF 'reference: 1901 "<|im_start|>" 82 "s" 88 "y" 82 "s
 ok $? "a flipped id: the report shows the pieces around it"
 report flipped html | grep -qF 'candidate text: &lt;|im_start|&gt;systemu{b}You␣answer'
 ok $? "a flipped id: and the text, white space visible"
-report flipped md | grep -q '^candidate: captures handed in'
-ok $? "a flipped id: the report names the candidate"
+report flipped md | grep -q '^a pack whose receipt names no upstream, receipt SHA-256 [0-9a-f]*; candidate: captures handed in'
+ok $? "a flipped id: the report names pack and candidate"
 runs 0 "a flipped id: audit makes the same report without the pack" "$(bin receipt)" audit "$T/root/runs/tiny/flipped"
 cp "$T/root/runs/tiny/good/data/export/json/prompt.txt" "$bad/json/"
 chmod u+w "$bad/json/prompt.txt"
