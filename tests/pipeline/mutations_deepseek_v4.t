@@ -5,7 +5,8 @@ A=$SHARED/data/families/deepseek-v4-a
 BF16=parity.json
 [ -d "$A" ] || skip_all "no deepseek-v4-a"
 . tests/support/mutations.sh
-D=lib/models/deepseek_v4.c O=lib/models/compressed_ops.c H=lib/models/hyper.c
+D=lib/models/deepseek_v4.c V=lib/models/deepseek_v4_config.c W=lib/models/deepseek_v4_weights.c
+O=lib/models/compressed_ops.c H=lib/models/hyper.c
 K=lib/kernels/compressed.c C=lib/models/decoder_layer.c L=lib/models/hyper_layer.c
 
 planted $L "another norm's weight" 's/&w->post_norm/\&w->input_norm/'
@@ -15,9 +16,9 @@ planted $D "theta of the windows in every layer" \
 planted $D "values left rotated" 's/^    op_turn(&seen, .*/    (void)0;/'
 planted $C "router's bias left out of the choice" \
     's/op_route(&p->ops, &scores, &w->bias/op_route(\&p->ops, \&scores, NULL/'
-planted $D "routed experts not scaled" 's/^    r->eps = 1e-20;/&r->scale = 1;/'
+planted $V "routed experts not scaled" 's/^    r->eps = 1e-20;/&r->scale = 1;/'
 planted $C "no shared expert" 's/^        \*y = op_add(&p->ops, y, &shared)/(void)shared/'
-planted $D "two experts of one layer exchanged" \
+planted $W "two experts of one layer exchanged" \
     's/^    {NULL, NULL},/{".1.mlp.experts.0.", ".1.mlp.experts.x."}, {".1.mlp.experts.1.", ".1.mlp.experts.0."}, {".1.mlp.experts.x.", ".1.mlp.experts.1."}, &/'
 planted $D "experts of hashed layers chosen by score" \
     's/route_by_id(p, l, &scores)/op_route(\&p->ops, \&scores, NULL, \&p->decoder->routing)/; s/^static struct routed route_by_id/__attribute__((unused)) &/'
