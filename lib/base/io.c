@@ -131,8 +131,7 @@ int io_write(int fd, const char *path, const void *data, size_t len,
     return 0;
 }
 
-int io_write_file(const char *path, const void *data, size_t len,
-                  struct err *err)
+int io_write_by(const char *path, io_writer *put, void *ctx, struct err *err)
 {
     char *dir = path_dir(path);
     char *part =
@@ -147,7 +146,7 @@ int io_write_file(const char *path, const void *data, size_t len,
         err_write(err, "%s", part);
         goto out;
     }
-    if (io_write(fd, path, data, len, err))
+    if (put(fd, ctx, err))
         goto out;
     if (fsync(fd)) {
         err_write(err, "%s: fsync", path);
@@ -166,6 +165,27 @@ out:
     free(part);
     free(dir);
     return ret;
+}
+
+struct bytes {
+    const char *path;
+    const void *data;
+    size_t len;
+};
+
+static int put_bytes(int fd, void *ctx, struct err *err)
+{
+    const struct bytes *b = ctx;
+
+    return io_write(fd, b->path, b->data, b->len, err);
+}
+
+int io_write_file(const char *path, const void *data, size_t len,
+                  struct err *err)
+{
+    struct bytes b = {path, data, len};
+
+    return io_write_by(path, put_bytes, &b, err);
 }
 
 int io_make_dirs(const char *path, struct err *err)

@@ -33,6 +33,10 @@ int io_write(int fd, const char *path, const void *data, size_t len,
 int io_write_file(const char *path, const void *data, size_t len,
                   struct err *err);
 
+/* The same of what `put` writes to the file, which it leaves open. */
+typedef int io_writer(int fd, void *ctx, struct err *err);
+int io_write_by(const char *path, io_writer *put, void *ctx, struct err *err);
+
 /* mkdir -p; the folder may be there already. */
 int io_make_dirs(const char *path, struct err *err);
 

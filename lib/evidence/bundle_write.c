@@ -7,7 +7,6 @@
 #include "base/path.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,49 +95,38 @@ static int put_all(struct tar_writer *w, const struct plan *p, const char *run,
     return ret;
 }
 
+/* What goes into the file, and its identity. */
+struct content {
+    const struct plan *plan;
+    const char *run, *top, *out;
+    int64_t size, mtime;
+    char *sha256;
+};
+
+static int put_content(int fd, void *ctx, struct err *err)
+{
+    const struct content *c = ctx;
+    struct tar_writer *w = tar_writer_new(fd, c->out, c->size, err);
+    int ret = !w || put_all(w, c->plan, c->run, c->top, c->mtime, err) ||
+                      tar_writer_end(w, c->sha256, NULL, err)
+                  ? -1
+                  : 0;
+
+    tar_writer_free(w);
+    return ret;
+}
+
 static int write_bundle(const struct plan *p, const char *run, const char *top,
                         const char *out, int64_t mtime,
                         char sha256[HASH_SHA256_HEX], struct err *err)
 {
-    char *dir = path_dir(out);
-    char *part =
-        xasprintf("%s/.%s.%ld.part", dir, path_base(out), (long)getpid());
-    struct tar_writer *w = NULL;
-    int64_t size;
-    int ret = -1, fd = -1;
+    struct content c = {p, run, top, out, 0, mtime, sha256};
 
-    if (plan_tar_size(p, top, out, &size, err) || io_make_dirs(dir, err))
-        goto out;
-    if (io_exists(out)) {
-        err_set(err, ERR_EXISTS, "%s: is there already", out);
-        goto out;
-    }
-    fd =
-        open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0) {
-        err_write(err, "%s", part);
-        goto out;
-    }
-    w = tar_writer_new(fd, out, size, err);
-    if (!w || put_all(w, p, run, top, mtime, err) ||
-        tar_writer_end(w, sha256, NULL, err))
-        goto out;
-    if (fsync(fd))
-        err_sys(err, "%s: fsync", out);
-    else if (renameat2(AT_FDCWD, part, AT_FDCWD, out, RENAME_NOREPLACE))
-        err_write(err, "%s", out);
-    else
-        ret = 0;
-out:
-    tar_writer_free(w);
-    if (fd >= 0) {
-        close(fd);
-        if (ret)
-            unlink(part);
-    }
-    free(part);
-    free(dir);
-    return ret;
+    if (plan_tar_size(p, top, out, &c.size, err))
+        return -1;
+    if (io_exists(out))
+        return err_set(err, ERR_EXISTS, "%s: is there already", out);
+    return io_write_by(out, put_content, &c, err);
 }
 
 /* One tag file's step, with its size; `is_optional`: it may be missing. */

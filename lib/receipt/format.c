@@ -248,17 +248,20 @@ static void put_commit(json_t *root, const char *commit)
     buf_release(&hex);
 }
 
+json_t *receipt_upstream(const struct receipt *r)
+{
+    return r->repository ? json_pack("{s:s, s:s}", "repository", r->repository,
+                                     "revision", r->revision)
+                         : json_null();
+}
+
 json_t *receipt_json(const struct receipt *r)
 {
     json_t *root = json_object(), *files = json_array();
 
     json_object_set_new(root, "format", json_string("assay-receipt-1"));
     json_object_set_new(root, "strength", json_string(r->strength));
-    json_object_set_new(root, "upstream",
-                        r->repository
-                            ? json_pack("{s:s, s:s}", "repository",
-                                        r->repository, "revision", r->revision)
-                            : json_null());
+    json_object_set_new(root, "upstream", receipt_upstream(r));
     if (r->tree_count) {
         json_t *trees = json_array();
 

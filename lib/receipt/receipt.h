@@ -112,6 +112,9 @@ int receipt_root(const struct receipt *r, char out[HASH_GIT_HEX],
 int receipt_read(struct receipt *r, const char *path, struct err *err);
 json_t *receipt_json(const struct receipt *r);
 
+/* {"repository", "revision"}, or null when no upstream was named. */
+json_t *receipt_upstream(const struct receipt *r);
+
 /* One file of a comparison with the pack on disk. */
 enum receipt_state {
     RECEIPT_SAME,

@@ -41,11 +41,7 @@ json_t *receipt_report_json(const struct receipt *r, const char *sha256,
         json_string(report->same == report->count ? "same" : "differs"));
     json_object_set_new(root, "receipt_sha256", json_string(sha256));
     json_object_set_new(root, "strength", json_string(r->strength));
-    json_object_set_new(root, "upstream",
-                        r->repository
-                            ? json_pack("{s:s, s:s}", "repository",
-                                        r->repository, "revision", r->revision)
-                            : json_null());
+    json_object_set_new(root, "upstream", receipt_upstream(r));
     for (size_t i = 0; i < report->count; i++)
         json_array_append_new(files, row_json(&report->rows[i]));
     json_object_set_new(root, "files", files);
