@@ -29,7 +29,7 @@ static const struct {
     {"compute",
      offsetof(struct protocol, compute),
      {"f16", "bf16", "f32", "f64"}},
-    {"sums", offsetof(struct protocol, sums), {"written", "torch", "chain"}},
+    {"sums", offsetof(struct protocol, sums), {"written", "torch", "torch-f32", "chain"}},
     {"image_library", offsetof(struct protocol, image_library), {0}},
     {"transformers", offsetof(struct protocol, transformers), {0}},
     {"tokenizer", offsetof(struct protocol, tokenizer), {"file", "class"}},

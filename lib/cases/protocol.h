@@ -28,7 +28,7 @@ struct protocol {
     enum protocol_tail tail;   /* all */
     int64_t max_new_tokens;    /* 64 */
     const char *compute;       /* "f16", "bf16", "f32", "f64"; NULL: not said */
-    const char *sums;          /* "written", "chain"; NULL: the family's */
+    const char *sums;          /* as --sums; NULL: the family's */
     const char *image_library; /* "pillow 12.3" */
     const char *transformers;  /* "5.5.0" */
     const char *tokenizer;     /* "file", "class"; NULL: not said */

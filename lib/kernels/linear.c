@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANES = 16, PART = 384, ROW_COLUMNS = 24, SMALL = 400 };
+enum { LANES = 16, PART = 384, ROW_COLUMNS = 24, SMALL = 400, LONG = 192 };
 
 /* ---- parts ---- */
 
-int64_t linear_part(int64_t left)
+int64_t linear_part(int64_t left, bool is_long)
 {
-    if (left > 2 * PART)
+    if (left > 2 * PART || (is_long && left > PART))
         return PART;
     return left > PART ? (left + 1) / 2 : left;
 }
@@ -36,9 +36,10 @@ static void in_parts(float *y, const float *x, const struct dense_weight *w,
     char *part_w = xmalloc((size_t)(w->out * PART) * size);
     char *part_x = xmalloc((size_t)(rows * PART) * sizeof(*x));
     float *sum = xmalloc((size_t)(rows * w->out) * sizeof(*sum));
+    bool is_long = w->in > 2 * PART && w->out >= LONG;
 
     for (int64_t at = 0, n; at < w->in; at += n) {
-        n = linear_part(w->in - at);
+        n = linear_part(w->in - at, is_long);
         struct dense_weight part = {w->dtype, w->out, n, part_w};
 
         take_columns(part_w, w->data, size, w->out, w->in, at, n);
@@ -90,14 +91,15 @@ static float dot_of_row(const float *x, const float *w, int64_t n)
     return halved(rest);
 }
 
-static float dot_in_parts(const float *x, const float *w, int64_t n)
+static float dot_in_parts(const float *x, const float *w, int64_t n,
+                          bool is_long)
 {
     float y = 0;
 
     for (int64_t at = 0, part; at < n; at += part) {
         float sum = 0;
 
-        part = linear_part(n - at);
+        part = linear_part(n - at, is_long);
         for (int64_t i = at; i < at + part; i++)
             sum = fmaf(x[i], w[i], sum);
         y = at ? y + sum : sum;
@@ -119,7 +121,9 @@ float linear_dot(const float *x, const float *w, int64_t n,
 {
     switch (order) {
     case LINEAR_PARTS:
-        return dot_in_parts(x, w, n);
+        return dot_in_parts(x, w, n, false);
+    case LINEAR_LONG_PARTS:
+        return dot_in_parts(x, w, n, true);
     case LINEAR_LANES:
         return dot_in_lanes(x, w, n);
     case LINEAR_ROW:
@@ -140,21 +144,18 @@ static enum linear_order order_of(int64_t rows, int64_t in, int64_t out)
 
 enum linear_order linear_batch_order(int64_t rows, int64_t in, int64_t out)
 {
-    return rows * in * out < SMALL ? LINEAR_ONE_BY_ONE
-                                   : order_of(rows, in, out);
+    if (rows * in * out < SMALL)
+        return LINEAR_ONE_BY_ONE;
+    return rows >= LONG && out >= LONG && in > 2 * PART
+               ? LINEAR_LONG_PARTS
+               : order_of(rows, in, out);
 }
 
-void linear_torch(float *y, const float *x, const struct dense_weight *w,
-                  int64_t rows)
+static void in_dots(float *y, const float *x, const struct dense_weight *w,
+                    enum linear_order order, int64_t rows)
 {
-    enum linear_order order = order_of(rows, w->in, w->out);
-    float *row;
+    float *row = xmalloc((size_t)w->in * sizeof(*row));
 
-    if (order == LINEAR_PARTS) {
-        in_parts(y, x, w, rows);
-        return;
-    }
-    row = xmalloc((size_t)w->in * sizeof(*row));
     for (int64_t o = 0; o < w->out; o++) {
         struct dense_weight one = dense_rows(w, o, 1);
 
@@ -163,6 +164,19 @@ void linear_torch(float *y, const float *x, const struct dense_weight *w,
             y[r * w->out + o] = linear_dot(x + r * w->in, row, w->in, order);
     }
     free(row);
+}
+
+void linear_torch(float *y, const float *x, const struct dense_weight *w,
+                  const float *bias, int64_t rows, int64_t call_rows)
+{
+    enum linear_order order = order_of(call_rows, w->in, w->out);
+
+    if (order == LINEAR_PARTS)
+        in_parts(y, x, w, rows);
+    else
+        in_dots(y, x, w, order, rows);
+    for (int64_t i = 0; bias && i < rows * w->out; i++)
+        y[i] += bias[i % w->out];
 }
 
 /* ---- a row by a matrix ---- */

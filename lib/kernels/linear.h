@@ -3,17 +3,19 @@
 
 #include "kernels/dense.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
  * y = x W^T in f32, in the order in which PyTorch's CPU backend adds it up in
- * one call of `rows` rows (torch 2.13 with MKL on a processor with AVX-512;
+ * one call (torch 2.13 with MKL on a processor with AVX-512;
  * the order depends on the number of rows):
  *
  *     parts    16 rows and more, or in < 24 rows: columns in parts, each one
  *              fma chain, the parts added up.  Parts are of 384 columns while
  *              more than 768 are left; then two halves, the first not the
- *              shorter, or up to 384 columns at once
+ *              shorter, or up to 384 columns at once.  192 outputs and more of
+ *              more than 768 columns: parts of 384 to the end
  *     lanes    2 to 15 rows otherwise: sixteen chains, column i in i mod 16;
  *              r[j] = ((l[j] + l[j + 4]) + l[j + 8]) + l[j + 12], j < 4;
  *              (r[0] + r[1]) + (r[2] + r[3])
@@ -24,22 +26,25 @@
  *
  * The last outputs beyond whole fours of a single row have another order, as
  * have two or three outputs in lanes and parts of fewer than sixteen rows; they
- * are not followed.  x [rows, in], y [rows, out], not overlapping.
+ * are not followed.  x [rows, in], y [rows, out], not overlapping, of a call of
+ * `call_rows` rows; bias [out], one more addition, or NULL.
  */
 void linear_torch(float *y, const float *x, const struct dense_weight *w,
-                  int64_t rows);
+                  const float *bias, int64_t rows, int64_t call_rows);
 
-/* The columns of the next part when so many are left. */
-int64_t linear_part(int64_t left);
+/* The columns of the next part when so many are left; is_long: of parts of 384
+ * to the end. */
+int64_t linear_part(int64_t left, bool is_long);
 
 /*
  * Products of a batch, [rows, in] by [in, out] each: below 400 values rows * in
  * * out every sum goes one after the other, product and sum rounded; else the
- * orders above.
+ * orders above (parts of 384 to the end only from 192 rows on).
  */
 enum linear_order {
     LINEAR_ONE_BY_ONE,
     LINEAR_PARTS,
+    LINEAR_LONG_PARTS,
     LINEAR_LANES,
     LINEAR_ROW,
 };

@@ -5,6 +5,7 @@
 #include "kernels/flash.h"
 #include "kernels/kernels_internal.h"
 #include "kernels/linear.h"
+#include "kernels/sdpa_internal.h"
 #include "kernels/softmax.h"
 #include "kernels/threads.h"
 
@@ -36,7 +37,10 @@ void sdpa(float *y, const float *q, const float *k, const float *v,
     check(how, rows, keys);
     if (how->kind == SDPA_MATH || how->kind == SDPA_MATH_VEC)
         threads_for(rows, 1, math_piece, &job);
-    else
+    else if (how->kind == SDPA_BATCH) {
+        BUG_ON(how->window);
+        sdpa_batch(y, q, k, v, how, rows, keys);
+    } else
         flash_attention(y, q, k, v, how, rows, keys);
 }
 

@@ -16,6 +16,9 @@
  *     is the vectorised one (softmax_vec_row) over all keys, those that a row
  *     does not see at -infinity; sums are linear.h's parts of columns or of all
  *     keys; scores of fewer than 16 rows, 24 times wider, linear.h's lanes.
+ * SDPA_BATCH in f32, the operations that a graph spells out: s = (q . k) scale,
+ *     the vectorised softmax over all keys, the sum of p v; both products are
+ *     those of a batch (linear_batch_order()).  Without a window.
  * SDPA_FLASH and SDPA_FLASH_EXACT, the fused kernel on bf16 operands
  * (minimax-m2.md 9): keys in blocks of 512 from key 0, running maximum m (from
  *     -infinity), sum l and accumulator O; a block gives
@@ -39,7 +42,13 @@
  *
  * y is not rounded.  In double there is SDPA_MATH alone.
  */
-enum sdpa_kind { SDPA_MATH, SDPA_MATH_VEC, SDPA_FLASH, SDPA_FLASH_EXACT };
+enum sdpa_kind {
+    SDPA_MATH,
+    SDPA_MATH_VEC,
+    SDPA_BATCH,
+    SDPA_FLASH,
+    SDPA_FLASH_EXACT,
+};
 
 struct sdpa {
     enum sdpa_kind kind;

@@ -176,6 +176,10 @@ int64_t decoder_first(const struct decoder_pass *p, int64_t i);
 struct act decoder_rows(const struct decoder_pass *p, const struct act *x,
                         int64_t i);
 
+/* A product over all rows, a sequence at a time as upstream calls it. */
+struct act decoder_linear(struct decoder_pass *p, const struct act *x,
+                          const struct dense_weight *w);
+
 /* A dense or a shared expert over all rows, a sequence at a time as upstream
  * calls it; e says its unit. */
 struct act decoder_unit(struct decoder_pass *p, const struct act *x,

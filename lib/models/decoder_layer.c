@@ -49,9 +49,8 @@ int decoder_mixer(struct decoder_pass *p, const struct decoder_weights *w,
     return decoder_tap(p, layer, "mixer", y, err);
 }
 
-/* A product over all rows, a sequence at a time as upstream calls it. */
-static struct act linear(struct decoder_pass *p, const struct act *x,
-                         const struct dense_weight *w)
+struct act decoder_linear(struct decoder_pass *p, const struct act *x,
+                          const struct dense_weight *w)
 {
     struct ops *o = &p->ops;
     struct act y = ops_new(o, x->rows, w->out, x->dtype);
@@ -78,7 +77,7 @@ int decoder_scores(struct decoder_pass *p, const struct decoder_weights *w,
 
     if (d->router == ROUTER_F32)
         in.dtype = wide;
-    *scores = linear(p, &in, &w->router);
+    *scores = decoder_linear(p, &in, &w->router);
     if (decoder_tap(p, layer, "router", scores, err))
         return -1;
     if (d->router == ROUTER_F32_SCORES)

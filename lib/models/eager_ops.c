@@ -47,12 +47,13 @@ struct act op_eager_layer_norm(struct ops *o, const struct act *x,
 struct act op_eager_linear(struct ops *o, const struct act *x,
                            const struct dense_weight *w)
 {
-    if (x->dtype != DTYPE_F32 || o->sums != SUMS_TORCH)
+    if (x->dtype != DTYPE_F32 ||
+        (o->sums != SUMS_TORCH && o->sums != SUMS_TORCH_F32))
         return op_dense(o, x, w, NULL);
     struct act y = ops_new(o, x->rows, w->out, DTYPE_F32);
 
     BUG_ON(x->cols != w->in);
-    linear_torch(act_f(&y), act_f(x), w, x->rows);
+    linear_torch(act_f(&y), act_f(x), w, NULL, x->rows, x->rows);
     return y;
 }
 
@@ -128,7 +129,7 @@ struct act op_sdpa(struct ops *o, const struct act *q, const struct act *k,
     BUG_ON(q->cols != how->heads * how->key_dim ||
            k->cols != how->kv_heads * how->key_dim ||
            v->cols != how->kv_heads * how->value_dim || k->rows != v->rows);
-    if (q->dtype != DTYPE_BF16)
+    if (act_is_wide(q) || (q->dtype != DTYPE_BF16 && how->kind != SDPA_BATCH))
         math.kind = SDPA_MATH;
     if (act_is_wide(q))
         sdpa_f64(act_d(&y), act_d(q), act_d(k), act_d(v), &math, q->rows,

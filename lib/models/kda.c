@@ -7,6 +7,7 @@
 #include "kernels/conv.h"
 #include "kernels/eager.h"
 #include "kernels/elementary.h"
+#include "kernels/token_delta.h"
 #include "models/eager_ops.h"
 
 #include <math.h>
@@ -86,6 +87,12 @@ static struct act mixed(struct ops *o, const struct kda *m, const struct act *x,
     return y;
 }
 
+/* Step by step as PyTorch computes the recurrence of a graph in f32. */
+static bool is_stepwise(const struct ops *o, const struct kda *m)
+{
+    return o->sums == SUMS_TORCH_F32 && !m->chunk;
+}
+
 /* Each head to unit length times scale, in place; f32 from here. */
 static void unit(struct ops *o, const struct kda *m, struct act *x,
                  double scale)
@@ -97,6 +104,8 @@ static void unit(struct ops *o, const struct kda *m, struct act *x,
         channel_unit_f64(act_d(x), act_d(x), scale, rows, m->dim);
     else if (m->chunk)
         chunk_unit(act_f(x), act_f(x), scale, rows, m->dim);
+    else if (is_stepwise(o, m))
+        chunk_unit_inverse(act_f(x), act_f(x), scale, rows, m->dim);
     else
         channel_unit(act_f(x), act_f(x), scale, rows, m->dim);
 }
@@ -125,6 +134,32 @@ static void log_decay(const struct kda *m, const struct kda_weights *w,
         g[i] *= (float)m->bound;
 }
 
+/* The decay itself, likewise. */
+static void stepwise_decay(const struct kda *m, const struct kda_weights *w,
+                           const struct act *x)
+{
+    int64_t wide = channels(m), n = x->rows * wide;
+    bool is_bounded = !isnan(m->bound);
+    float *g = act_f(x);
+
+    for (int64_t i = 0; i < n; i++) {
+        float rate = elem_exp_f32(w->a_log.f[i % wide / m->dim]);
+
+        g[i] += w->dt_bias.f[i % wide];
+        if (is_bounded)
+            g[i] *= rate;
+    }
+    if (is_bounded)
+        eager_sigmoid(g, g, n, DTYPE_F32);
+    else
+        eager_softplus(g, g, n);
+    for (int64_t i = 0; i < n; i++) {
+        float rate = elem_exp_f32(w->a_log.f[i % wide / m->dim]);
+
+        g[i] = elem_exp_f32(g[i] * (is_bounded ? (float)m->bound : -rate));
+    }
+}
+
 /* Or, in chunks, its logarithm. */
 static struct act decay_of(struct ops *o, const struct kda *m,
                            const struct kda_weights *w, const struct act *x)
@@ -139,6 +174,8 @@ static struct act decay_of(struct ops *o, const struct kda *m,
                           m->bound, &shape, y.rows);
     else if (m->chunk)
         log_decay(m, w, &y);
+    else if (is_stepwise(o, m))
+        stepwise_decay(m, w, &y);
     else
         channel_decay(act_f(&y), act_f(&y), w->dt_bias.f, w->a_log.f, m->bound,
                       &shape, y.rows);
@@ -204,6 +241,11 @@ struct act op_kda(struct ops *o, const struct kda *m,
     } else if (m->chunk) {
         chunk_delta(act_f(&y), act_f(&q), act_f(&k), act_f(&v), act_f(&decay),
                     act_f(&beta), &shape, m->chunk, x->rows);
+        op_round(&y);
+        gated_norm(m, w, &y, &gate);
+    } else if (is_stepwise(o, m)) {
+        token_delta(act_f(&y), act_f(&q), act_f(&k), act_f(&v), act_f(&decay),
+                    act_f(&beta), &shape, x->rows);
         op_round(&y);
         gated_norm(m, w, &y, &gate);
     } else {

@@ -394,8 +394,9 @@ static struct act mix(struct ops *o, const struct kimi3 *m, const struct act *x,
         residual_mix_f64(act_d(&y), act_d(x), w->norm.d, w->proj.d,
                          m->decoder.eps, blocks, hidden, x->cols, x->rows);
     else
-        residual_mix(act_f(&y), act_f(x), w->norm.f, w->proj.f, m->decoder.eps,
-                     blocks, hidden, x->cols, x->rows);
+        (o->sums == SUMS_TORCH_F32 ? residual_mix_torch : residual_mix)(
+            act_f(&y), act_f(x), w->norm.f, w->proj.f, m->decoder.eps, blocks,
+            hidden, x->cols, x->rows);
     op_round(&y);
     return y;
 }
@@ -415,7 +416,7 @@ static struct act situ_unit(struct ops *o, const struct act *gate,
                  y.rows * y.cols);
     else
         situ(act_f(&y), act_f(gate), act_f(up), u->beta, u->linear,
-             y.rows * y.cols, y.dtype);
+             o->sums == SUMS_TORCH_F32, y.rows * y.cols, y.dtype);
     return y;
 }
 
@@ -431,7 +432,7 @@ static void score(const struct decoder *d, const struct act *x)
         if (act_is_wide(x))
             softmax_row_f64(act_d(&row), act_d(&row), row.cols);
         else
-            softmax_row(act_f(&row), act_f(&row), row.cols);
+            softmax_vec_row(act_f(&row), act_f(&row), row.cols);
     }
 }
 
@@ -449,12 +450,12 @@ static int latent_moe(struct decoder_pass *p, const struct layer *l,
     if (decoder_route(p, &l->common, layer, x, &routed, err) ||
         decoder_tap_routed(p, layer, &routed, err))
         return -1;
-    struct act z = op_dense(o, x, &l->latent_down, NULL);
+    struct act z = decoder_linear(p, x, &l->latent_down);
     if (op_experts(o, &z, &routed, &experts, y, err))
         return -1;
     if (m->is_latent_normed)
         *y = decoder_norm(p, y, &l->latent_norm);
-    *y = op_dense(o, y, &l->latent_up, NULL);
+    *y = decoder_linear(p, y, &l->latent_up);
     if (d->shared_width) {
         struct act shared = decoder_unit(p, x, &l->common.ffn, &experts);
 
@@ -485,7 +486,8 @@ static struct act attention(struct decoder_pass *p,
 
     if (m->is_kda[layer])
         return op_kda(&p->ops, &m->kda, &l->kda, x);
-    return op_mla(&p->ops, &m->mla, &l->mla, x, s->positions, SDPA_MATH);
+    return op_mla(&p->ops, &m->mla, &l->mla, x, s->positions,
+                  p->ops.sums == SUMS_TORCH_F32 ? SDPA_BATCH : SDPA_MATH);
 }
 
 static int run_layer(struct decoder_pass *p, const struct decoder_weights *w,
@@ -569,6 +571,6 @@ static const struct decoder_hooks hooks = {
 };
 
 const struct model_family kimi_k3_family =
-    DECODER_FAMILY_OF("kimi_k3", &hooks, SUMS_CHAIN);
+    DECODER_FAMILY_OF("kimi_k3", &hooks, SUMS_TORCH_F32);
 const struct model_family kimi_linear_family =
-    DECODER_FAMILY_OF("kimi_linear", &hooks, SUMS_CHAIN);
+    DECODER_FAMILY_OF("kimi_linear", &hooks, SUMS_TORCH_F32);

@@ -400,7 +400,7 @@ static float slots_sum(const float *x, int64_t k, int64_t column,
 {
     float sum = 0;
 
-    if (sums == SUMS_TORCH)
+    if (sums == SUMS_TORCH || sums == SUMS_TORCH_F32)
         return cascade_column_sum(x, k, column, columns);
     for (int64_t s = 0; s < k; s++)
         sum += x[s];

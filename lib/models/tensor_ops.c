@@ -6,6 +6,7 @@
 #include "kernels/act.h"
 #include "kernels/blocks32.h"
 #include "kernels/hadamard.h"
+#include "kernels/linear.h"
 #include "kernels/norm.h"
 #include "kernels/round.h"
 #include "kernels/torch_dense.h"
@@ -211,7 +212,10 @@ struct act op_dense_part(struct ops *o, const struct act *x,
         return y;
     }
     bool is_bf16 = x->dtype == DTYPE_BF16 && w->dtype == DTYPE_BF16;
-    if (o->sums == SUMS_TORCH && is_bf16)
+    if (o->sums == SUMS_TORCH_F32)
+        linear_torch(act_f(&y), act_f(x), w, bias ? bias->f : NULL, y.rows,
+                     call_rows);
+    else if (o->sums == SUMS_TORCH && is_bf16)
         torch_dense(act_f(&y), act_f(x), w, bias ? bias->f : NULL, y.rows,
                     call_rows, call_out);
     else if (o->sums == SUMS_WRITTEN && is_bf16)

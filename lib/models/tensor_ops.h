@@ -54,11 +54,13 @@ void act_copy(const struct act *dst, const struct act *src);
 /*
  * The order in which linear layers add up, by name in stage records.  written:
  * grid24 or grid32, of bf16 with bf16 blocks32, else chain128.  torch: of bf16
- * with bf16 as PyTorch's calls do (kernels/torch_dense.h).  chain: one chain
- * each, as MLX's CPU backend does, for families and passes whose references
- * were recorded there.  f64 always sums as written.
+ * with bf16 as PyTorch's calls do (kernels/torch_dense.h).  torch-f32: all of
+ * them as PyTorch adds up products of f32 (kernels/linear.h), for graphs whose
+ * operations are computed in f32 before they are rounded.  chain: one chain
+ * each, as MLX's CPU backend does, for passes whose references were recorded
+ * there.  f64 always sums as written.
  */
-enum sums { SUMS_WRITTEN, SUMS_TORCH, SUMS_CHAIN };
+enum sums { SUMS_WRITTEN, SUMS_TORCH, SUMS_TORCH_F32, SUMS_CHAIN };
 
 struct ops {
     enum precision precision;

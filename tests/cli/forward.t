@@ -173,7 +173,7 @@ refused 4 "'quantization_config' is not what 'quantization' is" "two quantizatio
 # The command line.
 fresh
 refused 2 "precision 'f8' is none of f64, f32, f16, bf16" "an unknown precision" --precision f8
-refused 2 "--sums is written, torch or chain, not 'x'" "unknown sums" --sums x
+refused 2 "--sums is written, torch, torch-f32 or chain, not 'x'" "unknown sums" --sums x
 refused 4 "--sums torch is not supported with model_type" "another family's sums" --sums torch
 refused 2 "--threads is given twice" "an option given twice" --threads 1 --threads 2
 refused 2 "--inputs is given twice" "one given twice by its letter" --inputs "$T/w/in/json" -i "$T/w/in/json"

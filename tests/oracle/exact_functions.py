@@ -10,6 +10,8 @@ values correctly rounded (through f64).  Printed are the positions whose every b
 is ours.  Where the second column is all of them (status 0), nothing but those
 roundings (half a unit in the last place against up to 0.6 of one) lies between.
 
+Of Kimi-K3 the pass of kimi_k3_pass.py takes the place of Transformers.
+
 Needs torch 2.13.0 (CPU), transformers 5.24.0 and safetensors.
 """
 
@@ -21,12 +23,13 @@ os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
 
 import torch
 import transformers
+from kimi_k3_pass import Pass
 from safetensors.torch import load_file
 
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 
-FUNCTIONS = ("exp", "log", "sqrt", "cos", "sin")
+FUNCTIONS = ("exp", "log", "sqrt", "cos", "sin", "tanh")
 
 
 class Exact:
@@ -45,17 +48,32 @@ class Exact:
             setattr(place, name, function)
 
 
+def upstream(pack):
+    """The states of a row of ids, a function."""
+    with open(os.path.join(pack, "config.json")) as f:
+        config = json.load(f)
+    if config["model_type"] in ("kimi_k3", "kimi_linear"):
+        model = Pass(pack, torch.float32)
+        return lambda row: model.run(row[0].tolist())[0].bfloat16()
+    kind = getattr(transformers, config["architectures"][0])
+    model = kind.from_pretrained(pack, dtype=torch.bfloat16).eval()
+
+    def states(row):
+        with torch.inference_mode():
+            out = model.model(input_ids=row, attention_mask=torch.ones_like(row), use_cache=False)
+        return out.last_hidden_state[0]
+
+    return states
+
+
 def main(pack, parity, states):
     torch.set_num_threads(1)
-    kind = getattr(transformers, transformers.AutoConfig.from_pretrained(pack).architectures[0])
-    model = kind.from_pretrained(pack, dtype=torch.bfloat16).eval()
+    of = upstream(pack)
     with open(parity) as f:
         records = json.load(f)["records"]
 
     def equal(row, ours):
-        with torch.inference_mode():
-            out = model.model(input_ids=row, attention_mask=torch.ones_like(row), use_cache=False)
-        theirs = out.last_hidden_state[0][: len(ours)]
+        theirs = of(row)[: len(ours)]
         return int((theirs.view(torch.int16) == ours.view(torch.int16)).all(-1).sum())
 
     left = 0

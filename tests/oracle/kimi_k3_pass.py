@@ -94,10 +94,10 @@ class Pass:
         if not blocks:
             return prefix
         w = self.w[name + "_norm.weight"] * self.w[name + "_proj.weight"].reshape(-1)
-        v = torch.stack(blocks + [prefix])
+        v = torch.stack(blocks + [prefix], 1)
         scores = (v * torch.rsqrt(v.pow(2).mean(-1, True) + self.eps) * w).sum(-1)
-        share = torch.softmax(scores, 0)[..., None]
-        return self.b(site, (share * v).sum(0), v.shape[-1], (share * v.abs()).sum(0))
+        share = torch.softmax(scores, -1)[..., None]
+        return self.b(site, (share * v).sum(1), v.shape[-1], (share * v.abs()).sum(1))
 
     def unit(self, site, gate, up):
         beta = self.c.get("activation_situ_beta") or 1.0
@@ -193,7 +193,7 @@ class Pass:
             best = parts.topk(2, -1).values.sum(-1).topk(kept, -1).indices
             mask = torch.ones(rows, groups, dtype=torch.bool).scatter_(1, best, False)
             scores = parts.masked_fill(mask[..., None], -math.inf).view(rows, -1)
-        return scores.topk(c["num_experts_per_token"], -1).indices
+        return scores.topk(c["num_experts_per_token"], -1, sorted=False).indices
 
     def moe(self, site, x, name, stages):
         c = self.c
@@ -210,8 +210,7 @@ class Pass:
         z = x
         if latent:
             z = self.linear(f"{site}.latent", x, f"{name}.routed_expert_down_proj")
-        y = torch.zeros_like(z)
-        scale = torch.zeros_like(z)
+        slots = torch.zeros(*chosen.shape, z.shape[1], dtype=self.t)
         for e in range(c["num_experts"]):
             rows, slot = (chosen == e).nonzero(as_tuple=True)
             if len(rows) == 0:
@@ -219,10 +218,8 @@ class Pass:
             self.rows = rows
             part = self.mlp(f"{site}.expert{e}", z[rows], f"{name}.experts.{e}", "w1", "w3", "w2")
             self.rows = None
-            part = part * weight[rows, slot, None]
-            y = y.index_add(0, rows, part)
-            scale = scale.index_add(0, rows, part.abs())
-        y = self.b(f"{site}.experts", y, 8, scale)
+            slots[rows, slot] = part * weight[rows, slot, None]
+        y = self.b(f"{site}.experts", slots.sum(1), 8, slots.abs().sum(1))
         if latent and c.get("latent_moe_use_norm"):
             y = self.norm(f"{site}.latent_norm", y, f"{name}.routed_expert_norm", self.eps)
         if latent:

@@ -22,7 +22,7 @@ planted $C "the bias left out of the choice" \
     's/op_route(&p->ops, &scores, &w->bias/op_route(\&p->ops, \&scores, NULL/'
 planted $M "no sigmoid in attention's gate" 's/op_eager_sigmoid(&gate);/(void)0;/'
 planted $D "queries not scaled" 's/1 \/ sqrt((double)m->dim)/1/'
-planted $D "decay from a softplus" 's/m->bound, *$/(double)NAN,/; s/m->bound,/(double)NAN,/'
+planted $D "decay from a softplus" 's/m->bound, *$/(double)NAN,/; s/m->bound,/(double)NAN,/; s/is_bounded = !isnan(m->bound)/is_bounded = false/'
 planted $D "beta rounded" 's/if (!m->is_beta_rounded)/if (0)/' bf16
 planted $D "the convolution a token late" 's/before = ops_zeros(o, m->taps - 1, in.cols)/before = ops_zeros(o, m->taps - 1, in.cols); if (in.rows > 1) memmove((char *)in.data + (size_t)in.cols * (act_is_wide(\&in) ? 8 : 4), in.data, (size_t)((in.rows - 1) * in.cols) * (act_is_wide(\&in) ? 8 : 4))/'
 done_testing

@@ -27,7 +27,7 @@ static void test_situ(void)
         g[i] = (float)gate[i];
         u[i] = (float)up[i];
     }
-    situ(y, g, u, 4, 25, 4, DTYPE_F32);
+    situ(y, g, u, 4, 25, false, 4, DTYPE_F32);
     situ_f64(wide, gate, up, 4, 25, 4);
     for (int i = 0; i < 4; i++)
         ok(near(y[i], want[i], 1e-6 + fabs(want[i]) * 1e-6) &&

@@ -107,7 +107,7 @@ static void test_linear(void)
         float *y = calloc((size_t)ny, sizeof(*y));
         struct dense_weight weight = {DTYPE_F32, out, nw / out, w};
 
-        linear_torch(y, x, &weight, rows);
+        linear_torch(y, x, &weight, NULL, rows, rows);
         ok(differing(y, want, ny) == 0,
            "a product in f32 of %d rows, %d columns", (int)rows,
            (int)(nw / out));

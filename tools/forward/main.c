@@ -52,7 +52,7 @@ static const struct cli_opt options[] = {
     {0, "ledger", NULL, "print which keys and tensors were used", CLI_FLAG,
      &opt.ledger},
     {0, "sums", "name",
-     "written, torch or chain: in whose order sums are (the protocol's)",
+     "written, torch, torch-f32 or chain: whose order of sums (the protocol's)",
      CLI_STR, &opt.sums},
     {'t', "trace", "glob", "stages to save as well, e.g. 'layer*.out'", CLI_STR,
      &opt.trace},
@@ -114,9 +114,11 @@ static int check_options(struct err *err)
                        "--attn '%s' is neither flash nor flash-exact",
                        opt.attention);
     if (opt.sums && strcmp(opt.sums, "written") != 0 &&
-        strcmp(opt.sums, "torch") != 0 && strcmp(opt.sums, "chain") != 0)
+        strcmp(opt.sums, "torch") != 0 && strcmp(opt.sums, "torch-f32") != 0 &&
+        strcmp(opt.sums, "chain") != 0)
         return err_set(err, ERR_USAGE,
-                       "--sums is written, torch or chain, not '%s'", opt.sums);
+                       "--sums is written, torch, torch-f32 or chain, not '%s'",
+                       opt.sums);
     if (opt.generate == 0 || opt.chunk == 0 || opt.threads == 0)
         return err_set(err, ERR_USAGE,
                        "--generate, --chunk and --threads are at least 1");
@@ -161,13 +163,14 @@ static int choose_sums(const struct protocol *p, const struct model *m,
 {
     const char *name = opt.sums ? opt.sums : p->sums;
 
-    *out = !name                        ? model_sums(m)
-           : strcmp(name, "chain") == 0 ? SUMS_CHAIN
-           : strcmp(name, "torch") == 0 ? SUMS_TORCH
-                                        : SUMS_WRITTEN;
-    if (*out == SUMS_TORCH && !m->family->is_text_only)
+    *out = !name                            ? model_sums(m)
+           : strcmp(name, "chain") == 0     ? SUMS_CHAIN
+           : strcmp(name, "torch") == 0     ? SUMS_TORCH
+           : strcmp(name, "torch-f32") == 0 ? SUMS_TORCH_F32
+                                            : SUMS_WRITTEN;
+    if (name && strncmp(name, "torch", 5) == 0 && !m->family->is_text_only)
         return err_set(err, ERR_UNSUPPORTED,
-                       "--sums torch is not supported with model_type '%s'",
+                       "--sums %s is not supported with model_type '%s'", name,
                        m->family->model_type);
     return 0;
 }
@@ -336,7 +339,8 @@ static json_t *orders(const struct forward_options *f)
     return json_pack(
         "{s:s, s:s, s:s, s:s}", "packed", "grid24 v1",
         "packed without rotation", "grid32 v1 (f32), grid24 v1", "products",
-        f->precision != PRECISION_BF16 ? "chain128 v1"
+        f->sums == SUMS_TORCH_F32        ? "torch-mkl v1"
+        : f->precision != PRECISION_BF16 ? "chain128 v1"
         : f->sums == SUMS_TORCH ? "torch-amx v1 (bf16 by bf16), chain128 v1"
                                 : "blocks32 v1 (bf16 by bf16), chain128 v1",
         "rows", "lanes16 v1; of PyTorch's graphs cascade8 v1");
