@@ -277,7 +277,7 @@ static int tag_final(json_t *messages, const struct chat_request *request,
     for (size_t i = 0; copies && i < 3; i++)
         if (json_equal(json_object_get(last, reasoning_names[i]), *text))
             json_object_set_new(last, reasoning_names[i], tagged(*text));
-    if (!copies)
+    if (!copies || holder != last)
         json_object_set_new(holder, key, tagged(*text));
     return 0;
 }

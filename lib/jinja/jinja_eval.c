@@ -208,6 +208,7 @@ static struct jval call_macro(struct rt *rt, const struct jmacro *m,
         struct jentry *e = &args->kw->v[i];
         size_t k = args->n < n->more.n ? args->n : n->more.n;
 
+        rt_step(rt, (n->more.n - k) / 8);
         while (k < n->more.n && !jstr_is(e->key, n->more.v[k]->name))
             k++;
         if (k < n->more.n)
@@ -549,6 +550,9 @@ static bool is_finite(struct rt *rt, struct jval v)
 {
     bool is = v.type != JV_FLOAT || isfinite(v.f);
 
+    rt_step(rt, 1);
+    if (v.type == JV_BIG)
+        jval_repr(rt, v); /* fails beyond 4,300 digits, as writing it does */
     rt_enter(rt);
     for (size_t i = 0;
          is && (v.type == JV_LIST || v.type == JV_TUPLE) && i < v.list->n; i++)

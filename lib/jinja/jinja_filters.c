@@ -472,6 +472,7 @@ static struct jval f_wordcount(struct rt *rt, struct jval v, struct jargs *args)
 
     jargs_bind(rt, args, "wordcount", "", 0, true, NULL);
     v = jval_soft_str(rt, v);
+    rt_step(rt, v.s->len / 16);
     for (size_t i = 0; i < v.s->len;) {
         uint32_t c = juni_next(v.s->data, &i);
         bool is = c == '_' || juni_is(c, JUNI_ALNUM);
@@ -496,7 +497,7 @@ static struct jval f_truncate(struct rt *rt, struct jval v, struct jargs *args)
                  : jval_index(rt, a[3]);
     if (end.type != JV_STR || !jval_len(rt, v, &n))
         rt_fail(rt, ERR_INPUT, "truncate: needs strings");
-    end_n = (int64_t)jstr_chars(end.s);
+    end_n = (int64_t)jstr_chars(rt, end.s);
     if (length < end_n || leeway < 0)
         rt_fail(rt, ERR_INPUT, "truncate: length or leeway is too small");
     if (n <= length || n - length <= leeway)

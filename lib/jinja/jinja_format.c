@@ -464,7 +464,7 @@ static void percent_one(struct percent *f, struct jsb *out, const char **p,
     case 'c':
         if (f->escapes)
             rt_fail(rt, ERR_UNSUPPORTED, "%%c in a safe string");
-        if (v.type == JV_STR && jstr_chars(v.s) == 1) {
+        if (v.type == JV_STR && jstr_chars(rt, v.s) == 1) {
             v.safe = false;
         } else {
             int64_t c = jval_is_int(v) ? jval_index(rt, v) : -1;
@@ -837,11 +837,18 @@ struct jval jformat_time(struct rt *rt, struct jval format)
         size_t from = i;
         char one[16];
 
+        rt_step(rt, 1);
         if (format.s->data[i++] != '%') {
             jsb_addch(&b, format.s->data[from]);
             continue;
         }
-        while (i < format.s->len && strchr("-_0^#EO", format.s->data[i]))
+        while (i < format.s->len && strchr("-_0^#", format.s->data[i]))
+            i++;
+        const char *width = format.s->data + i;
+        if (read_number(rt, &width, format.s->data + format.s->len) > 99)
+            rt_fail(rt, ERR_UNSUPPORTED, "strftime_now: a width above 99");
+        i = (size_t)(width - format.s->data);
+        while (i < format.s->len && strchr("EO", format.s->data[i]))
             i++;
         if (i < format.s->len)
             juni_next(format.s->data, &i);

@@ -436,9 +436,10 @@ int64_t jval_index(struct rt *rt, struct jval v); /* int or bool, or fails */
 int64_t jval_clamp(struct rt *rt, struct jval v); /* to 64 bits */
 double jval_number(struct rt *rt, struct jval v);
 void jfloat_repr(double f, char out[64]);
-size_t jstr_chars(struct jstr *s);
-bool jstr_is_ascii(struct jstr *s);
-size_t jstr_offset(struct jstr *s, size_t chars); /* byte of a code point */
+size_t jstr_chars(struct rt *rt, struct jstr *s);
+bool jstr_is_ascii(struct rt *rt, struct jstr *s);
+/* the byte of a code point */
+size_t jstr_offset(struct rt *rt, struct jstr *s, size_t chars);
 struct jval jval_slice(struct rt *rt, struct jval v, struct jval start,
                        struct jval stop, struct jval step);
 struct jval jval_escape(struct rt *rt, struct jval v);

@@ -402,6 +402,12 @@ static struct jval read_value(struct reader *r)
             return jval_true;
         if (take_word(r, "false"))
             return jval_false;
+        if (take_word(r, "NaN"))
+            return jval_float(NAN);
+        if (take_word(r, "Infinity"))
+            return jval_float(INFINITY);
+        if (take_word(r, "-Infinity"))
+            return jval_float(-INFINITY);
         if (*r->p == '-' || (*r->p >= '0' && *r->p <= '9'))
             return read_number(r);
         bad(r, "not a value");

@@ -432,15 +432,14 @@ static bool lex_name(struct lexer *lx)
     size_t at = lx->pos, end = at, next = at;
     bool is_sound = true;
 
-    /* what Python's \w takes, judged afterwards */
+    /* what the pattern takes, judged afterwards by Python's rule */
     while (end < lx->len) {
         uint32_t c = juni_next(lx->src, &next);
-        bool is_name = juni_is(c, JUNI_ID_CONTINUE);
 
-        if (!is_name && !juni_is(c, JUNI_ALNUM))
+        if (!juni_is(c, JUNI_NAME))
             break;
-        is_sound =
-            is_sound && (end == at ? juni_is(c, JUNI_ID_START) : is_name);
+        is_sound = is_sound &&
+                   juni_is(c, end == at ? JUNI_ID_START : JUNI_ID_CONTINUE);
         end = next;
     }
     if (end == at)

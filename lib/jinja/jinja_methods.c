@@ -229,11 +229,15 @@ struct jval jstr_strip(struct rt *rt, struct jval v, struct jval chars,
     return part(rt, v, from, to);
 }
 
-static const char *search(const char *data, size_t len, struct jstr *what)
+/* The first place of `what`, NULL when there is none. */
+static const char *search(struct rt *rt, const char *data, size_t len,
+                          const struct jstr *what)
 {
     if (what->len == 0)
         return data;
-    return len ? memmem(data, len, what->data, what->len) : NULL;
+    const char *at = len ? memmem(data, len, what->data, what->len) : NULL;
+    rt_step(rt, 1 + (at ? (size_t)(at - data) : len) / 16);
+    return at;
 }
 
 struct jval jstr_replace(struct rt *rt, struct jval v, struct jval from,
@@ -260,11 +264,10 @@ struct jval jstr_replace(struct rt *rt, struct jval v, struct jval from,
         return like(jsb_val(&b), v);
     }
     while (count != 0) {
-        const char *at = search(p, (size_t)(end - p), from.s);
+        const char *at = search(rt, p, (size_t)(end - p), from.s);
 
         if (!at)
             break;
-        rt_step(rt, 1);
         jsb_add(&b, p, (size_t)(at - p));
         jsb_add(&b, to.s->data, to.s->len);
         p = at + from.s->len;
@@ -324,7 +327,7 @@ struct jval jstr_pad(struct rt *rt, struct jval v, int64_t width, uint32_t fill,
                      char how)
 {
     struct jsb b = {.rt = rt};
-    int64_t more = width - (int64_t)jstr_chars(v.s), left = 0;
+    int64_t more = width - (int64_t)jstr_chars(rt, v.s), left = 0;
 
     if (width < 0 || more <= 0)
         return v;
@@ -388,16 +391,24 @@ static void reverse_list(struct jlist *l)
     }
 }
 
-static const char *search_back(const char *data, size_t len, struct jstr *what)
+/* The last place of `what`, NULL when there is none. */
+static const char *search_back(struct rt *rt, const char *data, size_t len,
+                               const struct jstr *what)
 {
     if (what->len > len)
         return NULL;
-    for (const char *p = data + len - what->len;; p--) {
-        if (what->len == 0 || memcmp(p, what->data, what->len) == 0)
-            return p;
-        if (p == data)
-            return NULL;
+    if (what->len == 0)
+        return data + len;
+    for (size_t room = len - what->len + 1; room > 0;) {
+        const char *at = memrchr(data, what->data[0], room);
+        size_t left = at ? (size_t)(at - data) : 0;
+
+        rt_step(rt, 1 + (room - left) / 64 + what->len / 64);
+        if (!at || memcmp(at, what->data, what->len) == 0)
+            return at;
+        room = left;
     }
+    return NULL;
 }
 
 static struct jval split(struct rt *rt, struct jval v, struct jval sep,
@@ -419,11 +430,10 @@ static struct jval split(struct rt *rt, struct jval v, struct jval sep,
         rt_fail(rt, ERR_INPUT, "empty separator");
     out = jval_list(rt, JV_LIST, 0);
     size_t from = 0, to = v.s->len;
-    rt_step(rt, v.s->len / 16);
     while (max != 0) {
         const char *at = from_right
-                             ? search_back(v.s->data, to, sep.s)
-                             : search(v.s->data + from, to - from, sep.s);
+                             ? search_back(rt, v.s->data, to, sep.s)
+                             : search(rt, v.s->data + from, to - from, sep.s);
 
         if (!at)
             break;
@@ -452,8 +462,8 @@ static struct jval partition(struct rt *rt, struct jval v, struct jval sep,
         rt_fail(rt, ERR_INPUT, "must be str, not %s", jval_typename(sep));
     if (sep.s->len == 0)
         rt_fail(rt, ERR_INPUT, "empty separator");
-    const char *at = from_right ? search_back(v.s->data, v.s->len, sep.s)
-                                : search(v.s->data, v.s->len, sep.s);
+    const char *at = from_right ? search_back(rt, v.s->data, v.s->len, sep.s)
+                                : search(rt, v.s->data, v.s->len, sep.s);
     size_t i = at ? (size_t)(at - v.s->data) : from_right ? 0 : v.s->len;
     jlist_add(rt, out.list, part(rt, v, 0, i));
     jlist_add(rt, out.list, at ? like(sep, v) : like(jval_cstr(rt, ""), v));
@@ -473,7 +483,7 @@ static struct jval partition(struct rt *rt, struct jval v, struct jval sep,
 static bool clip(struct rt *rt, struct jval v, struct jval start,
                  struct jval end, size_t *from, size_t *to)
 {
-    int64_t n = (int64_t)jstr_chars(v.s);
+    int64_t n = (int64_t)jstr_chars(rt, v.s);
     int64_t a = start.type == JV_MISSING || start.type == JV_NONE
                     ? 0
                     : jval_clamp(rt, start);
@@ -484,8 +494,8 @@ static bool clip(struct rt *rt, struct jval v, struct jval start,
     a = a < 0 ? (a < -n ? 0 : a + n) : a;
     if (a > b)
         return false;
-    *from = jstr_offset(v.s, (size_t)a);
-    *to = jstr_offset(v.s, (size_t)b);
+    *from = jstr_offset(rt, v.s, (size_t)a);
+    *to = jstr_offset(rt, v.s, (size_t)b);
     return true;
 }
 
@@ -496,13 +506,16 @@ static int64_t find(struct rt *rt, struct jval v, struct jval *a,
 
     if (a[0].type != JV_STR)
         rt_fail(rt, ERR_INPUT, "must be str, not %s", jval_typename(a[0]));
-    rt_step(rt, v.s->len / 16);
     if (!clip(rt, v, a[1], a[2], &from, &to))
         return -1;
     const char *at = from_right
-                         ? search_back(v.s->data + from, to - from, a[0].s)
-                         : search(v.s->data + from, to - from, a[0].s);
-    return at ? (int64_t)juni_count(v.s->data, (size_t)(at - v.s->data)) : -1;
+                         ? search_back(rt, v.s->data + from, to - from, a[0].s)
+                         : search(rt, v.s->data + from, to - from, a[0].s);
+    if (!at)
+        return -1;
+    size_t before = (size_t)(at - v.s->data);
+    rt_step(rt, before / 64);
+    return (int64_t)juni_count(v.s->data, before);
 }
 
 static int64_t count(struct rt *rt, struct jval v, struct jval *a)
@@ -514,11 +527,11 @@ static int64_t count(struct rt *rt, struct jval v, struct jval *a)
         rt_fail(rt, ERR_INPUT, "must be str, not %s", jval_typename(a[0]));
     if (!clip(rt, v, a[1], a[2], &from, &to))
         return 0;
-    rt_step(rt, v.s->len / 16);
+    rt_step(rt, v.s->len / 64);
     if (a[0].s->len == 0)
         return (int64_t)juni_count(v.s->data + from, to - from) + 1;
     for (;;) {
-        const char *at = search(v.s->data + from, to - from, a[0].s);
+        const char *at = search(rt, v.s->data + from, to - from, a[0].s);
 
         if (!at)
             return n;
@@ -546,7 +559,7 @@ static bool affix(struct rt *rt, struct jval v, struct jval *a, bool at_end)
                     "a tuple for %s must only contain str, "
                     "not %s",
                     at_end ? "endswith" : "startswith", jval_typename(what));
-        rt_step(rt, 1);
+        rt_step(rt, 1 + what.s->len / 64);
         if (is_clipped && what.s->len <= to - from &&
             memcmp(v.s->data + (at_end ? to - what.s->len : from), what.s->data,
                    what.s->len) == 0)
@@ -566,10 +579,12 @@ static bool all(struct rt *rt, struct jval v, unsigned flags)
     return v.s->len > 0;
 }
 
-static bool is_cased(struct jval v, unsigned want, unsigned other)
+static bool is_cased(struct rt *rt, struct jval v, unsigned want,
+                     unsigned other)
 {
     bool has = false;
 
+    rt_step(rt, v.s->len / 16);
     for (size_t i = 0; i < v.s->len;) {
         uint32_t c = juni_next(v.s->data, &i);
 
@@ -580,10 +595,11 @@ static bool is_cased(struct jval v, unsigned want, unsigned other)
     return has;
 }
 
-static bool is_title(struct jval v)
+static bool is_title(struct rt *rt, struct jval v)
 {
     bool has = false, was_cased = false;
 
+    rt_step(rt, v.s->len / 16);
     for (size_t i = 0; i < v.s->len;) {
         uint32_t c = juni_next(v.s->data, &i);
 
@@ -602,8 +618,9 @@ static bool is_title(struct jval v)
     return has;
 }
 
-static bool is_identifier(struct jval v)
+static bool is_identifier(struct rt *rt, struct jval v)
 {
+    rt_step(rt, v.s->len / 16);
     for (size_t i = 0, from; i < v.s->len;) {
         from = i;
         if (!juni_is(juni_next(v.s->data, &i),
@@ -725,7 +742,7 @@ static uint32_t fill_char(struct rt *rt, struct jval v)
 
     if (v.type == JV_MISSING)
         return ' ';
-    if (v.type != JV_STR || jstr_chars(v.s) != 1)
+    if (v.type != JV_STR || jstr_chars(rt, v.s) != 1)
         rt_fail(rt, ERR_INPUT,
                 "the fill character must be exactly one character long");
     return juni_next(v.s->data, &at);
@@ -755,7 +772,7 @@ static struct jval expandtabs(struct rt *rt, struct jval v, int64_t size)
 static struct jval zfill(struct rt *rt, struct jval v, int64_t width)
 {
     struct jsb b = {.rt = rt};
-    int64_t more = width - (int64_t)jstr_chars(v.s);
+    int64_t more = width - (int64_t)jstr_chars(rt, v.s);
 
     if (width < 0 || more <= 0)
         return v;
@@ -788,15 +805,15 @@ static bool call_is(struct rt *rt, struct jval v, const char *name,
             return true;
         }
     if (strcmp(name, "islower") == 0)
-        *out = is_cased(v, JUNI_LOWER, JUNI_UPPER);
+        *out = is_cased(rt, v, JUNI_LOWER, JUNI_UPPER);
     else if (strcmp(name, "isupper") == 0)
-        *out = is_cased(v, JUNI_UPPER, JUNI_LOWER);
+        *out = is_cased(rt, v, JUNI_UPPER, JUNI_LOWER);
     else if (strcmp(name, "istitle") == 0)
-        *out = is_title(v);
+        *out = is_title(rt, v);
     else if (strcmp(name, "isascii") == 0)
-        *out = jstr_is_ascii(v.s);
+        *out = jstr_is_ascii(rt, v.s);
     else if (strcmp(name, "isidentifier") == 0)
-        *out = is_identifier(v);
+        *out = is_identifier(rt, v);
     else if (strcmp(name, "isprintable") == 0)
         *out = v.s->len == 0 || all(rt, v, JUNI_PRINTABLE);
     else

@@ -220,6 +220,7 @@ static void parse_call_args(struct parser *p, struct jnode *n)
                     memcpy(more, n->kw, n->kw_n * sizeof(*more));
                 n->kw = more;
             }
+            rt_step(p->rt, n->kw_n / 8);
             for (size_t i = 0; i < n->kw_n; i++)
                 if (strcmp(n->kw[i].key, key->name) == 0)
                     fail(p, key, "keyword argument repeated: '%s'", key->name);
@@ -865,6 +866,7 @@ static void parse_signature(struct parser *p, struct jnode *n)
         if (n->more.n)
             expect(p, JT_COMMA, "','");
         struct jnode *arg = parse_plain_name(p, JX_PARAM);
+        rt_step(p->rt, n->more.n / 8);
         for (size_t i = 0; i < n->more.n; i++)
             if (strcmp(n->more.v[i]->name, arg->name) == 0) {
                 p->rt->at = arg->at;

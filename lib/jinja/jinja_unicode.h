@@ -26,6 +26,7 @@ enum juni_flag {
     JUNI_DECIMAL = 1 << 9,
     JUNI_DIGIT = 1 << 10,
     JUNI_ALNUM = 1 << 11,
+    JUNI_NAME = 1 << 12, /* of a template's names, by jinja2's pattern */
     JUNI_CASED = JUNI_LOWER | JUNI_UPPER | JUNI_TITLE,
 };
 

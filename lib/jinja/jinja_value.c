@@ -178,7 +178,7 @@ bool jval_len(struct rt *rt, struct jval v, int64_t *out)
         *out = 0;
         return true;
     case JV_STR:
-        *out = (int64_t)jstr_chars(v.s);
+        *out = (int64_t)jstr_chars(rt, v.s);
         return true;
     case JV_LIST:
     case JV_TUPLE:
@@ -265,23 +265,26 @@ struct jval jval_from_double(struct rt *rt, double f)
 
 /* --- str --- */
 
-size_t jstr_chars(struct jstr *s)
+size_t jstr_chars(struct rt *rt, struct jstr *s)
 {
-    if (s->chars == SIZE_MAX)
+    if (s->chars == SIZE_MAX) {
+        rt_step(rt, s->len / 64);
         s->chars = juni_count(s->data, s->len);
+    }
     return s->chars;
 }
 
-bool jstr_is_ascii(struct jstr *s)
+bool jstr_is_ascii(struct rt *rt, struct jstr *s)
 {
-    return jstr_chars(s) == s->len;
+    return jstr_chars(rt, s) == s->len;
 }
 
-size_t jstr_offset(struct jstr *s, size_t chars)
+size_t jstr_offset(struct rt *rt, struct jstr *s, size_t chars)
 {
-    if (jstr_is_ascii(s))
+    if (jstr_is_ascii(rt, s))
         return chars < s->len ? chars : s->len;
     size_t at = 0;
+    rt_step(rt, chars / 16);
     while (chars > 0 && at < s->len) {
         juni_next(s->data, &at);
         chars--;
@@ -294,7 +297,7 @@ static struct jval substring(struct rt *rt, struct jval v, size_t from,
 {
     struct jval part = jval_str(rt, v.s->data + from, to - from);
 
-    if (jstr_is_ascii(v.s))
+    if (jstr_is_ascii(rt, v.s))
         part.s->chars = to - from;
     part.safe = v.safe;
     return part;
@@ -308,6 +311,7 @@ struct jval jval_escape(struct rt *rt, struct jval v)
     struct jsb b = {.rt = rt};
     size_t from = 0;
 
+    rt_step(rt, v.s->len / 16);
     for (size_t i = 0; i < v.s->len; i++) {
         const char *with = v.s->data[i] == '&'    ? "&amp;"
                            : v.s->data[i] == '<'  ? "&lt;"
@@ -388,9 +392,9 @@ struct jval jval_slice(struct rt *rt, struct jval v, struct jval start,
     if (count == 0)
         return substring(rt, v, 0, 0);
     if (by == 1) {
-        size_t at = jstr_offset(v.s, (size_t)from), end = at;
+        size_t at = jstr_offset(rt, v.s, (size_t)from), end = at;
 
-        if (jstr_is_ascii(v.s))
+        if (jstr_is_ascii(rt, v.s))
             end = at + (size_t)count;
         else
             for (int64_t i = 0; i < count; i++)
@@ -398,7 +402,8 @@ struct jval jval_slice(struct rt *rt, struct jval v, struct jval start,
         return substring(rt, v, at, end);
     }
     struct jsb b = {.rt = rt};
-    size_t at = jstr_offset(v.s, (size_t)from);
+    size_t at = jstr_offset(rt, v.s, (size_t)from);
+    rt_step(rt, (size_t)n / 8); /* what is stepped over is walked too */
     for (int64_t i = 0; i < count; i++) {
         size_t end = at;
 

@@ -6,17 +6,22 @@ code point (Unicode 14.0.0), in two-level pages of distinct records.
 
 Every property is asked of Python's own str methods, because templates see the
 methods: "case ignorable" is found through the final-sigma rule of lower().
+What a template's names are made of is asked of jinja2 3.1.6, whose pattern is
+older: marks that came later are no part of a name there.
 Names, for \\N{...} in string literals, are those of the blocks in NAMED.
 """
 import sys
 import unicodedata
+
+from jinja2.lexer import name_re
 
 VERSION = "14.0.0"
 if unicodedata.unidata_version != VERSION:
     sys.exit(f"needs Unicode {VERSION}, has {unicodedata.unidata_version}")
 
 FLAGS = ("ALPHA", "SPACE", "PRINTABLE", "ID_START", "ID_CONTINUE", "LOWER",
-         "UPPER", "TITLE", "CASE_IGNORABLE", "DECIMAL", "DIGIT", "ALNUM")
+         "UPPER", "TITLE", "CASE_IGNORABLE", "DECIMAL", "DIGIT", "ALNUM",
+         "NAME")
 NAMED = ((0x20, 0xff), (0x2000, 0x206f), (0x20a0, 0x20cf), (0x2100, 0x214f),
          (0x2190, 0x21ff), (0x2500, 0x257f), (0x25a0, 0x27bf))
 SIGMA = "A\u03a3"
@@ -57,6 +62,7 @@ def record(cp):
     put("DECIMAL", c.isdecimal())
     put("DIGIT", c.isdigit())
     put("ALNUM", c.isalnum())
+    put("NAME", name_re.fullmatch(c))
     upper, nu = mapping(c, c.upper())
     lower, nl = mapping(c, c.lower())
     title, nt = mapping(c, c.title())

@@ -88,6 +88,11 @@ static void refusals(void)
     "{% set n = namespace(l=(1,), k=(1,)) %}{% for i in range(60) %}" \
     "{% set n.l = (n.l, n.l) %}{% set n.k = (n.k, n.k) %}{% endfor %}"
 
+#define LONG(e)                                                       \
+    "{% set a = 'a' * 4000000 %}{% set b = 'a' * 3999999 %}"          \
+    "{% set u = 'é' * 2000000 %}{% for i in range(100000) %}{% set " \
+    "x = " e " %}{% endfor %}"
+
 /* Refused within the budgets, whatever the template tries. */
 static void budgets(void)
 {
@@ -167,13 +172,33 @@ static void budgets(void)
         {"{{ 'ab'.join(['x' * 99999] * 99999) }}", "m"},
         {"{{ ('a' * 99999).replace('a', 'b' * 99999) }}", "memory"},
         {"{{ strftime_now('%Y' * 9999999) }}", "m"},
+        /* long texts, looked through again and again */
+        {LONG("a.startswith(b)"), "steps"},
+        {LONG("a.endswith(b)"), "steps"},
+        {LONG("a.removeprefix(b)"), "steps"},
+        {LONG("a.partition('b')"), "steps"},
+        {LONG("a.isidentifier()"), "steps"},
+        {LONG("a.isupper()"), "steps"},
+        {LONG("a.strip()|length"), "steps"},
+        {LONG("u[-1]"), "steps"},
+        {LONG("u[::1999999]"), "steps"},
+        {LONG("a|wordcount"), "steps"},
+        {LONG("a|e"), "m"},
+        {"{{ ('a' * 1000000).rfind('a' * 500000 ~ 'b') }}", "steps"},
+        {"{{ ('a' * 1000000).rsplit('a' * 500000 ~ 'b') }}", "steps"},
+        {"{{ ('a' * 1000000).rpartition('a' * 500000 ~ 'b') }}", "steps"},
+        {"{% set x = [[[[1] * 1000] * 1000] * 1000] * 1000 %}", "steps"},
+        {"{% for i in range(100000) %}{% set x = strftime_now('%Y' * 999) %}"
+         "{% endfor %}",
+         "steps"},
     };
+    struct jinja_options o = {.now = "2026-02-03T04:05:06Z"};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct err err = ERR_INIT;
         struct buf out = BUF_INIT;
-        int got = run(cases[i].source, strlen(cases[i].source), NULL, NULL,
-                      &out, &err);
+        int got =
+            run(cases[i].source, strlen(cases[i].source), &o, NULL, &out, &err);
 
         if (!ok((got == ERR_INPUT || got == ERR_UNSUPPORTED) &&
                     strstr(err.text, cases[i].why),
@@ -237,6 +262,39 @@ static void chains(void)
         int got = run(source.data, source.len, NULL, NULL, &out, &err);
         if (!ok(got == ERR_INPUT && strstr(err.text, "deeper"),
                 "'%s' 20000 times is refused", cases[i].each))
+            diag("got %d: %.100s", got, err.text);
+        buf_release(&source);
+        buf_release(&out);
+    }
+}
+
+/* Sources that are long, not deep. */
+static void wide(void)
+{
+    static const struct {
+        const char *begin, *each, *end, *why;
+    } cases[] = {
+        {"{{ dict(", "a%d=1,", ") }}", "steps"},
+        {"{% macro f(", "a%d,", ") %}{% endmacro %}", "steps"},
+        {"", "{%% set a%d = 1 %%}", "{{ 1 + '' }}", ""},
+        {"", "{{ a%d }}", "{{ 1 + '' }}", ""},
+        {"{% if x %}", "{%% elif y%d %%}{%% set a = 1 %%}", "{% endif %}", ""},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct err err = ERR_INIT;
+        struct buf source = BUF_INIT, out = BUF_INIT;
+        char each[60];
+
+        buf_addstr(&source, cases[i].begin);
+        for (int k = 0; k < 30000; k++) {
+            snprintf(each, sizeof(each), cases[i].each, k);
+            buf_addstr(&source, each);
+        }
+        buf_addstr(&source, cases[i].end);
+        int got = run(source.data, source.len, NULL, NULL, &out, &err);
+        if (!ok(got == ERR_INPUT && strstr(err.text, cases[i].why),
+                "'%s' 30000 times is refused", cases[i].each))
             diag("got %d: %.100s", got, err.text);
         buf_release(&source);
         buf_release(&out);
@@ -387,6 +445,9 @@ static void contexts(void)
         {"{\"a\": nul}", ERR_INPUT},
         {"{\"a\": \"\xff\"}", ERR_INPUT},
         {"{\"a\": [1.5e3, -0, 123456789012345678901234567890]}", 0},
+        {"{\"a\": [NaN, Infinity, -Infinity]}", 0},
+        {"{\"a\": Inf}", ERR_INPUT},
+        {"{\"a\": -inf}", ERR_INPUT},
     };
     struct err err = ERR_INIT;
     struct buf out = BUF_INIT, deep = BUF_INIT;
@@ -418,6 +479,7 @@ int main(void)
     budgets();
     nesting();
     chains();
+    wide();
     cut();
     options();
     results();
