@@ -31,7 +31,22 @@ static const char *const ignored[] = {
     "size_divisor",
     "auto_map",
     "default_to_square",
+    /* of videos */
+    "do_sample_frames",
+    "fps",
+    "max_frames",
+    "min_frames",
+    "num_frames",
+    "return_metadata",
+    "video_metadata",
     NULL,
+};
+
+/* Upstream fails on null here, or takes it for false where Transformers takes
+ * its default. */
+static const char *const never_null[] = {
+    "patch_size", "temporal_patch_size", "merge_size",
+    "do_rescale", "do_normalize",        "rescale_factor",
 };
 
 /* preprocessor_config.json, and what processor_config.json puts over it. */
@@ -172,6 +187,9 @@ static int check_ignored(const struct sources *from, struct err *err)
         !(json_is_integer(filter) && json_integer_value(filter) == 3))
         return err_set(err, ERR_UNSUPPORTED,
                        "'resample' is not 3 (bicubic), which upstream ignores");
+    for (size_t i = 0; i < sizeof(never_null) / sizeof(never_null[0]); i++)
+        if (config_is_null(place(from, never_null[i]), never_null[i]))
+            return err_set(err, ERR_INPUT, "'%s' is null", never_null[i]);
     config_ignore(from->base, ignored);
     if (from->over)
         config_ignore(from->over, ignored);

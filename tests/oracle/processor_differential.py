@@ -5,9 +5,10 @@
         [--images 500] [--seed 1]
 
 Makes --images pictures, each with settings of Qwen's or Kimi's processor made up
-beside it, and compares grid and patches (as F32, by digest).  Prints the
-differences and counts; exit status 1 when there was any.  Needs mlx-vlm 0.6.3
-and Pillow 12.3.
+beside it, and compares grid and patches (as F32, by digest).  A third of them
+are files of settings with odd values, read by upstream's loader: what it fails
+on must be refused here.  Prints the differences and counts; exit status 1 when
+there was any.  Needs mlx-vlm 0.6.3 and Pillow 12.3.
 """
 import argparse
 import hashlib
@@ -21,7 +22,7 @@ import tempfile
 import numpy as np
 from image_differential import pixels
 from mlx_vlm.models.kimi_k25.processing_kimi_k25 import KimiK25ImageProcessor
-from mlx_vlm.models.qwen3_vl.processing_qwen3_vl import Qwen3VLImageProcessor
+from mlx_vlm.models.qwen3_vl.processing_qwen3_vl import Qwen3VLImageProcessor, _qwen_vl_image_kwargs
 from PIL import Image
 
 # the names that KimiK25Processor.from_pretrained hands on
@@ -54,6 +55,38 @@ def qwen(r, image):
     return config, got["image_grid_thw"][0].tolist(), got["pixel_values"]
 
 
+ODD = {
+    "patch_size": [None, 0, -1, 2.0, "16", 1, 5], "temporal_patch_size": [None, 0, 1, 3, "2"], "merge_size": [None, 0, 1, 3, 8],
+    "image_mean": [None, [], [0.5], [0, 0, 0], [1, 2, 3], 0.5, [0.5] * 4, "x", [0.1, 0.2, None]],
+    "image_std": [None, [0.5], [1, 1, 1], [0, 1, 1], [0.3, 0.2, -0.1]], "rescale_factor": [None, 1, 0, 0.5, "x", 1e-30, -1],
+    "do_rescale": [None, False, True, 0, "no"], "do_normalize": [None, False, True, 1], "do_convert_rgb": [None, False],
+    "size": [None, {}, {"shortest_edge": 784}, {"shortest_edge": None, "longest_edge": 50176}, {"height": 224, "width": 224}, 224,
+             {"shortest_edge": 3136.5, "longest_edge": 50176}],
+    "min_pixels": [None, 1, 0, -5, 3136, 1e4, 10**12], "max_pixels": [None, 1, 0, 100, 50176, 10**15],
+    "do_resize": [True, False, None], "resample": [3, 2, None, "bicubic"], "fps": [2], "mood": [1]}
+
+
+def odd_files(r, top):
+    """preprocessor_config.json with odd values, now and then what goes over it."""
+    config, over = {"patch_size": 14, "size": {"shortest_edge": 784, "longest_edge": 50176}, **colors(r)}, {}
+    for to in [config] * r.choice([1, 1, 2]) + [over] * r.choice([0, 0, 0, 1]):
+        key = r.choice(list(ODD))
+        to[key] = r.choice(ODD[key])
+    for name, value in ("preprocessor_config.json", config), ("processor_config.json", {"image_processor": over}):
+        with open(os.path.join(top, name), "w", encoding="utf-8") as f:
+            json.dump(value, f)
+    return config, over
+
+
+def odd(r, image, top):
+    files = odd_files(r, top)
+    try:
+        got = Qwen3VLImageProcessor(**_qwen_vl_image_kwargs(top))([image])
+    except Exception:  # of whatever kind
+        return files, None, None
+    return files, got["image_grid_thw"][0].tolist(), got["pixel_values"]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--export", default="build/assay-export")
@@ -61,7 +94,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     r = random.Random(args.seed)
-    counts = {"equal": 0, "refused by both": 0, "differ": 0}
+    counts = {"equal": 0, "refused by both": 0, "refused here": 0, "differ": 0}
     with tempfile.TemporaryDirectory() as top:
         path = os.path.join(top, "image.png")
         for _ in range(args.images):
@@ -70,18 +103,25 @@ def main():
                 w, h = r.choice([(1500, 3), (3, 1500), (900, 700), (1, 199), (1, 201)])
             image = Image.fromarray(pixels(r, w, h, 3), "RGB")
             image.save(path)
+            for name in os.listdir(top):
+                if name.endswith(".json"):
+                    os.remove(os.path.join(top, name))
+            how = r.choice([kimi, qwen, odd])
             try:
-                config, grid, values = r.choice([kimi, qwen])(r, image)
-                want = grid, hashlib.sha256(values.astype("<f4").tobytes()).hexdigest()
+                config, grid, values = how(r, image, *[top] * (how is odd))
+                want = grid, grid and hashlib.sha256(values.astype("<f4").tobytes()).hexdigest()
             except ValueError:  # sides too unlike, whatever the settings
                 config, want = {"min_pixels": 784, "max_pixels": 3136}, (None, None)
-            with open(os.path.join(top, "preprocessor_config.json"), "w", encoding="utf-8") as f:
-                json.dump(config, f)
+            if how is not odd:
+                with open(os.path.join(top, "preprocessor_config.json"), "w", encoding="utf-8") as f:
+                    json.dump(config, f)
             done = subprocess.run([args.export, "--pack", top, "--image", path, "--json"], capture_output=True, text=True)
             row = json.loads(done.stdout or "{}")
             got = row.get("grid_thw"), row.get("patches_sha256")
-            counts["differ" if got != want else "equal" if got[0] else "refused by both"] += 1
-            if got != want and counts["differ"] <= 5:
+            kind = "refused here" if how is odd and want[0] and not got[0] and done.returncode in (3, 4) else \
+                "differ" if got != want else "equal" if got[0] else "refused by both"
+            counts[kind] += 1
+            if kind == "differ" and counts[kind] <= 5:
                 print(f"  {w} x {h} {json.dumps(config)}\n    upstream {want}\n    export   {got} {done.stderr.strip()}")
     print("processors: " + ", ".join(f"{n} {k}" for k, n in counts.items()))
     return counts["differ"] > 0
