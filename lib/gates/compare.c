@@ -269,6 +269,10 @@ static void find_explanation(const struct one *one, const char *tensor,
 
     bool same_shape = shape_equal(&ref->shape, &cand->shape);
 
+    if (strcmp(tensor, "patches") == 0 || strcmp(tensor, "image_grid_thw") == 0)
+        f->explanation = explain_grid(one->reference, one->candidate);
+    if (f->explanation)
+        return; /* patches of another grid are not those of the same place */
     if (!same_shape && dtype_is_int(ref->dtype) && dtype_is_int(cand->dtype)) {
         f->explanation = explain_ids(ref, cand);
     } else if (strcmp(tensor, "position_ids") == 0) {
@@ -280,10 +284,8 @@ static void find_explanation(const struct one *one, const char *tensor,
             json_integer_value(json_array_get(index, 1));
 
         f->place = explain_patch_place(one->reference, ref, at);
-        f->explanation = explain_patches(one->reference, ref, cand);
-        if (!f->explanation && one->plan->of_file)
-            f->explanation = explain_resampling(one->plan->of_file,
-                                                one->reference, ref, cand);
+        f->explanation =
+            explain_patches(one->plan->of_file, one->reference, ref, cand);
     }
 }
 

@@ -50,22 +50,24 @@ json_t *explain_patch_place(const struct capture *reference,
                             const struct tensor_source *patches, int64_t at);
 
 /*
- * Image patches: an order of rows (raster, transposed), an order of features
- * (channels reversed or last) or a normalisation (another mean and standard
- * deviation) that turns the reference into the candidate, when one does so
- * within 1e-5; else that the rows are some permutation, when they are.
+ * Image patches, what explains the difference: values rounded to fewer bits; an
+ * order of rows (raster, transposed) or of features (channels reversed or last)
+ * or a normalisation (another mean and standard deviation), when one turns the
+ * reference into the candidate within 1e-5; images or rows in another order;
+ * frames that do not repeat the first; else how many values differ, when they
+ * are few.
+ *
+ * With the case's images at hand (`planned`, NULL without a cases file): the
+ * reference's own normalisation, and another resampling (nearest neighbour,
+ * bilinear, ..., with or without antialiasing, rounded or not) that turns the
+ * images into the candidate, where bicubic gives the reference.
  */
-char *explain_patches(const struct capture *reference,
+char *explain_patches(const struct test_case *planned,
+                      const struct capture *reference,
                       const struct tensor_source *ref,
                       const struct tensor_source *cand);
-/*
- * Image patches again, with the case's images at hand: another resampling
- * (nearest neighbour, bilinear, ..., with or without antialiasing) that turns
- * the images into the candidate, where bicubic gives the reference.  Unlike the
- * two above it needs the image files, as the cases file names them.
- */
-char *explain_resampling(const struct test_case *planned,
-                         const struct capture *reference,
-                         const struct tensor_source *ref,
-                         const struct tensor_source *cand);
+
+/* How the first image is cut whose grid is another; NULL when none is. */
+char *explain_grid(const struct capture *reference,
+                   const struct capture *candidate);
 #endif

@@ -35,6 +35,10 @@ struct spot {
  * raster order, raster inside a block. */
 struct spot layout_spot(const struct layout *l, int64_t n);
 
+/* An order or a normalisation explains a difference when this much is left: ten
+ * times what two correct roundings of one pixel differ by. */
+#define EXPLAINED 1e-5
+
 /* c = slope * r + offset. */
 struct line {
     double slope, offset;
@@ -58,8 +62,29 @@ bool arrangement_find(const struct layout *l, const double *r, const double *c,
                       struct arrangement *out);
 
 /* "rows are in raster order ...; ...", NULL when the order is the one that is
- * due; the normalisation that its lines come to when r are bytes, or values of
- * mean 0.5 and deviation 0.5.  Freed by the caller. */
+ * due.  Freed by the caller. */
 char *arrangement_say(const struct arrangement *a);
-char *say_normalisation(const struct arrangement *a, bool of_bytes);
+
+/*
+ * The normalisation that its lines come to, by name where it is a known one.
+ * `due` are the lines that take bytes to r; NULL: unknown, r is then taken for
+ * values of mean 0.5 and deviation 0.5, and this said.  The second: of r
+ * itself.  Freed by the caller.
+ */
+char *say_normalisation(const struct arrangement *a, const struct line due[3]);
+char *say_own_normalisation(const struct line due[3]);
+
+/* A case's image files, read and cut again (explain_resampling.c). */
+struct resampling;
+
+/* NULL when they cannot be read, or do not make the reference r. */
+struct resampling *resampling_open(const struct test_case *planned,
+                                   const struct layout *l, const double *r);
+void resampling_close(struct resampling *s); /* NULL is fine */
+
+/* The lines that take its bytes to r. */
+const struct line *resampling_lines(const struct resampling *s);
+
+/* Another resampling that makes c of the images; else how near one comes. */
+char *resampling_explain(struct resampling *s, const double *c);
 #endif

@@ -3,10 +3,12 @@
  * again, scaled to the size that the grid gives, cut into patches and
  * normalised by the line that takes bicubic to the reference.
  */
+#include "base/buf.h"
 #include "base/mem.h"
 #include "gates/explain_internal.h"
 #include "image/image.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,351 +18,547 @@ static const double EXACT_STEPS = 0.01, NEAR_STEPS = 1.01;
 /* What f32 normalisation may round, and no more. */
 static const double ROUNDED = 1e-4;
 
-enum way {
-    WAY_PASSES_12_3, /* bicubic, by the order of its passes */
-    WAY_PASSES_12_1,
-    WAY_PASSES_13_0,
-    WAY_NEAREST,
-    WAY_BILINEAR,
-    WAY_BILINEAR_PLAIN,
-    WAY_BICUBIC_PLAIN,
-    WAY_BOX,
-    WAY_HAMMING,
-    WAY_LANCZOS,
-    WAYS
-};
+/* What becomes of a scaled value. */
+enum rounding { TO_BYTES, CLIPPED, NOT_AT_ALL };
 
-static const char *const way_names[WAYS] = {
-    [WAY_PASSES_12_3] = "bicubic with antialiasing, passes as in Pillow 12.3,",
-    [WAY_PASSES_12_1] = "bicubic with antialiasing, passes as in Pillow 12.1,",
-    [WAY_PASSES_13_0] = "bicubic with antialiasing, passes as in Pillow 13.0,",
-    [WAY_NEAREST] = "nearest-neighbour",
-    [WAY_BILINEAR] = "bilinear with antialiasing",
-    [WAY_BILINEAR_PLAIN] = "bilinear without antialiasing",
-    [WAY_BICUBIC_PLAIN] = "bicubic without antialiasing",
-    [WAY_BOX] = "box",
-    [WAY_HAMMING] = "hamming",
-    [WAY_LANCZOS] = "lanczos",
+/*
+ * A way to scale: Pillow's (bytes between its passes too), nearest, or taps of
+ * a kernel.  The reference's is one of the first three.
+ */
+static const struct way {
+    enum { PILLOW, NEAREST, NEAREST_CORNER, LINEAR, CUBIC } kind;
+    int filter, passes; /* Pillow's; 0 is box and passes of 12.1 */
+    double a;           /* of CUBIC */
+    bool is_antialiased, is_cornered; /* of the taps; corners on corners */
+    enum rounding rounding;
+    const char *name;
+} ways[] = {
+    {PILLOW, IMAGE_BICUBIC, IMAGE_PASSES_12_3, 0, 0, 0, TO_BYTES,
+     "bicubic with antialiasing, passes as in Pillow 12.3"},
+    {PILLOW, IMAGE_BICUBIC, IMAGE_PASSES_12_1, 0, 0, 0, TO_BYTES,
+     "bicubic with antialiasing, passes as in Pillow 12.1"},
+    {PILLOW, IMAGE_BICUBIC, IMAGE_PASSES_13_0, 0, 0, 0, TO_BYTES,
+     "bicubic with antialiasing, passes as in Pillow 13.0"},
+    {NEAREST, 0, 0, 0, 0, 0, TO_BYTES, "nearest-neighbour"},
+    {NEAREST_CORNER, 0, 0, 0, 0, 0, TO_BYTES,
+     "nearest-neighbour, counted from the corners of pixels"},
+    {PILLOW, IMAGE_BILINEAR, IMAGE_PASSES_12_3, 0, 0, 0, TO_BYTES,
+     "bilinear with antialiasing"},
+    {LINEAR, 0, 0, 0, false, false, TO_BYTES, "bilinear without antialiasing"},
+    {CUBIC, 0, 0, -0.75, false, false, TO_BYTES,
+     "bicubic without antialiasing"},
+    {PILLOW, IMAGE_BOX, IMAGE_PASSES_12_3, 0, 0, 0, TO_BYTES, "box"},
+    {PILLOW, IMAGE_HAMMING, IMAGE_PASSES_12_3, 0, 0, 0, TO_BYTES, "hamming"},
+    {PILLOW, IMAGE_LANCZOS, IMAGE_PASSES_12_3, 0, 0, 0, TO_BYTES, "lanczos"},
+    {CUBIC, 0, 0, -0.5, false, false, TO_BYTES,
+     "bicubic (a = -0.5) without antialiasing"},
+    {LINEAR, 0, 0, 0, false, true, TO_BYTES,
+     "bilinear without antialiasing, corners on corners"},
+    {CUBIC, 0, 0, -0.5, true, false, TO_BYTES,
+     "bicubic with antialiasing, not rounded between its passes"},
+    {CUBIC, 0, 0, -0.75, true, false, TO_BYTES,
+     "bicubic (a = -0.75) with antialiasing, not rounded between its passes"},
+    {LINEAR, 0, 0, 0, true, false, TO_BYTES,
+     "bilinear with antialiasing, not rounded between its passes"},
+    {CUBIC, 0, 0, -0.5, true, false, NOT_AT_ALL,
+     "bicubic with antialiasing, not rounded to bytes"},
+    {CUBIC, 0, 0, -0.5, true, false, CLIPPED,
+     "bicubic with antialiasing, kept from 0 to 255 but not rounded to bytes"},
+    {LINEAR, 0, 0, 0, true, false, NOT_AT_ALL,
+     "bilinear with antialiasing, not rounded to bytes"},
+    {LINEAR, 0, 0, 0, false, false, NOT_AT_ALL,
+     "bilinear without antialiasing, not rounded to bytes"},
+    {CUBIC, 0, 0, -0.75, false, false, NOT_AT_ALL,
+     "bicubic without antialiasing, not rounded to bytes"},
+    {CUBIC, 0, 0, -0.75, false, false, CLIPPED,
+     "bicubic without antialiasing, kept from 0 to 255 but not rounded to "
+     "bytes"},
+    {CUBIC, 0, 0, -0.5, false, false, NOT_AT_ALL,
+     "bicubic (a = -0.5) without antialiasing, not rounded to bytes"},
 };
+enum { OWN_WAYS = 3, WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 /* Of the reference, whose passes matter only where another's would differ. */
-static const char *own_name(enum way way)
+static const char *own_name(size_t way)
 {
-    return way == WAY_PASSES_12_3 ? "bicubic with antialiasing"
-                                  : way_names[way];
+    return way == 0 ? "bicubic with antialiasing" : ways[way].name;
 }
 
-/* The byte of channel c at a place, the edge repeated beyond it. */
-static double byte_at(const struct image *from, int64_t x, int64_t y, int c)
+/* "bicubic resampling", "bicubic, not rounded to bytes, resampling". */
+static void add_resampling(struct buf *out, size_t way)
 {
-    x = x < 0 ? 0 : x >= from->width ? from->width - 1 : x;
-    y = y < 0 ? 0 : y >= from->height ? from->height - 1 : y;
-    return from->rgb[(y * from->width + x) * 3 + c];
+    buf_addf(out, "%s%s resampling", ways[way].name,
+             strchr(ways[way].name, ',') ? "," : "");
 }
 
-/* Weights of taps -1 .. 2 at a distance t in [0, 1) behind tap 0. */
-static void weights(enum way way, double t, double w[4])
-{
-    const double a = way == WAY_BICUBIC_PLAIN ? -0.75 : 0;
+/* ---- scaling along one axis ---- */
 
-    if (way == WAY_BILINEAR_PLAIN) {
-        w[0] = w[3] = 0;
-        w[1] = 1 - t;
-        w[2] = t;
-        return;
+/* Output i is the sum over k of weights[i * most + k] times input places[...],
+ * the edge repeated beyond it. */
+struct taps {
+    int64_t most;
+    int64_t *places;
+    double *weights;
+};
+
+static void taps_release(struct taps *t)
+{
+    free(t->places);
+    free(t->weights);
+}
+
+static double kernel(const struct way *way, double d)
+{
+    const double a = way->a;
+
+    d = fabs(d);
+    if (way->kind == LINEAR)
+        return d < 1 ? 1 - d : 0;
+    if (d < 1)
+        return ((a + 2) * d - (a + 3)) * d * d + 1;
+    return d < 2 ? ((d - 5) * d + 8) * d * a - 4 * a : 0;
+}
+
+static int64_t within(int64_t i, int64_t n)
+{
+    return i < 0 ? 0 : i >= n ? n - 1 : i;
+}
+
+static int taps_make(struct taps *t, const struct way *way, int64_t in,
+                     int64_t out)
+{
+    const double scale = (double)in / (double)out;
+    const double wide = way->is_antialiased ? fmax(scale, 1) : 1;
+    const double reach = (way->kind == LINEAR ? 1 : 2) * wide;
+    struct err why = ERR_INIT;
+
+    t->most = (int64_t)ceil(reach) * 2 + 1;
+    t->places =
+        mem_array((size_t)(out * t->most), sizeof(*t->places), SIZE_MAX, &why);
+    t->weights =
+        mem_array((size_t)(out * t->most), sizeof(*t->weights), SIZE_MAX, &why);
+    if (!t->places || !t->weights)
+        return -1;
+    for (int64_t i = 0; i < out; i++) {
+        double at = ((double)i + 0.5) * scale - 0.5, sum = 0;
+        double *w = t->weights + i * t->most;
+
+        if (way->is_cornered)
+            at = out > 1 ? (double)i * (double)(in - 1) / (double)(out - 1) : 0;
+        int64_t first = (int64_t)floor(at - reach) + 1;
+        for (int64_t k = 0; k < t->most; k++) {
+            int64_t place = first + k;
+            bool is_outside = place < 0 || place >= in;
+
+            t->places[i * t->most + k] = within(place, in);
+            w[k] = is_outside && way->is_antialiased
+                       ? 0 /* what is there makes up for it */
+                       : kernel(way, ((double)place - at) / wide);
+            sum += w[k];
+        }
+        for (int64_t k = 0; k < t->most; k++)
+            w[k] /= sum;
     }
-    for (int k = 0; k < 4; k++) {
-        double d = fabs(t - (k - 1));
-
-        w[k] = d < 1 ? ((a + 2) * d - (a + 3)) * d * d + 1
-                     : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
-    }
+    return 0;
 }
 
-/* Four taps around each place, whatever the scale: what libraries do that do
- * not antialias.  Rounded to bytes. */
-static void resize_plain(const struct image *from, enum way way,
-                         struct image *to)
+/* ---- scaling ---- */
+
+/* Values of [height, width, 3], freed by the caller. */
+static double *values_new(int64_t width, int64_t height)
 {
-    double sx = (double)from->width / (double)to->width;
-    double sy = (double)from->height / (double)to->height;
+    struct err why = ERR_INIT;
 
-    for (int64_t y = 0; y < to->height; y++) {
-        double at_y = ((double)y + 0.5) * sy - 0.5, wy[4];
-        int64_t y0 = (int64_t)floor(at_y);
+    return mem_array((size_t)(width * height) * 3, sizeof(double), SIZE_MAX,
+                     &why);
+}
 
-        weights(way, at_y - (double)y0, wy);
-        for (int64_t x = 0; x < to->width; x++) {
-            double at_x = ((double)x + 0.5) * sx - 0.5, wx[4];
-            int64_t x0 = (int64_t)floor(at_x);
+static double *scale_by_pillow(const struct image *from, const struct way *way,
+                               int64_t width, int64_t height)
+{
+    struct image to;
+    struct err why = ERR_INIT;
 
-            weights(way, at_x - (double)x0, wx);
+    if (image_resize(from, width, height, (enum image_filter)way->filter,
+                     (enum image_passes)way->passes, &to, &why))
+        return NULL;
+    double *out = values_new(width, height);
+    for (int64_t i = 0; out && i < width * height * 3; i++)
+        out[i] = to.rgb[i];
+    image_release(&to);
+    return out;
+}
+
+static double *scale_nearest(const struct image *from, const struct way *way,
+                             int64_t width, int64_t height)
+{
+    double *out = values_new(width, height);
+    const int64_t half = way->kind == NEAREST; /* of centres */
+
+    for (int64_t y = 0; out && y < height; y++) {
+        int64_t sy = (2 * y + half) * from->height / (2 * height);
+
+        for (int64_t x = 0; x < width; x++) {
+            int64_t sx = (2 * x + half) * from->width / (2 * width);
+
+            for (int c = 0; c < 3; c++)
+                out[(y * width + x) * 3 + c] =
+                    from->rgb[(sy * from->width + sx) * 3 + c];
+        }
+    }
+    return out;
+}
+
+static double rounded(double v, enum rounding rounding)
+{
+    if (rounding == TO_BYTES)
+        v = floor(v + 0.5);
+    return rounding == NOT_AT_ALL ? v : fmin(fmax(v, 0), 255);
+}
+
+/* Horizontally, then vertically. */
+static void scale_passes(const struct image *from, const struct way *way,
+                         const struct taps *across, const struct taps *down,
+                         int64_t width, int64_t height, double *between,
+                         double *out)
+{
+    for (int64_t y = 0; y < from->height; y++)
+        for (int64_t x = 0; x < width; x++)
             for (int c = 0; c < 3; c++) {
                 double sum = 0;
 
-                for (int j = 0; j < 4; j++)
-                    for (int i = 0; i < 4; i++)
-                        sum += wy[j] * wx[i] *
-                               byte_at(from, x0 + i - 1, y0 + j - 1, c);
-                sum = fmin(fmax(floor(sum + 0.5), 0), 255);
-                to->rgb[(y * to->width + x) * 3 + c] = (uint8_t)sum;
+                for (int64_t k = x * across->most; k < (x + 1) * across->most;
+                     k++)
+                    sum += across->weights[k] *
+                           from->rgb[(y * from->width + across->places[k]) * 3 +
+                                     c];
+                between[(y * width + x) * 3 + c] = sum;
             }
+    for (int64_t y = 0; y < height; y++)
+        for (int64_t i = 0; i < width * 3; i++) {
+            double sum = 0;
+
+            for (int64_t k = y * down->most; k < (y + 1) * down->most; k++)
+                sum +=
+                    down->weights[k] * between[down->places[k] * width * 3 + i];
+            out[y * width * 3 + i] = rounded(sum, way->rounding);
         }
-    }
 }
 
-static void resize_nearest(const struct image *from, struct image *to)
+static double *scale_by_taps(const struct image *from, const struct way *way,
+                             int64_t width, int64_t height)
 {
-    for (int64_t y = 0; y < to->height; y++) {
-        int64_t sy = (2 * y + 1) * from->height / (2 * to->height);
+    struct taps across = {0}, down = {0};
+    double *between = values_new(width, from->height), *out = NULL;
 
-        for (int64_t x = 0; x < to->width; x++) {
-            int64_t sx = (2 * x + 1) * from->width / (2 * to->width);
-
-            memcpy(to->rgb + (y * to->width + x) * 3,
-                   from->rgb + (sy * from->width + sx) * 3, 3);
-        }
-    }
+    if (between && taps_make(&across, way, from->width, width) == 0 &&
+        taps_make(&down, way, from->height, height) == 0)
+        out = values_new(width, height);
+    if (out)
+        scale_passes(from, way, &across, &down, width, height, between, out);
+    taps_release(&across);
+    taps_release(&down);
+    free(between);
+    return out;
 }
 
-static int resize(const struct image *from, enum way way, int64_t width,
-                  int64_t height, struct image *to)
+static double *scale(const struct image *from, const struct way *way,
+                     int64_t width, int64_t height)
 {
-    static const enum image_filter filters[WAYS] = {
-        [WAY_PASSES_12_3] = IMAGE_BICUBIC,
-        [WAY_PASSES_12_1] = IMAGE_BICUBIC,
-        [WAY_PASSES_13_0] = IMAGE_BICUBIC,
-        [WAY_BILINEAR] = IMAGE_BILINEAR,
-        [WAY_BOX] = IMAGE_BOX,
-        [WAY_HAMMING] = IMAGE_HAMMING,
-        [WAY_LANCZOS] = IMAGE_LANCZOS,
-    };
-    enum image_passes passes = way == WAY_PASSES_12_1   ? IMAGE_PASSES_12_1
-                               : way == WAY_PASSES_13_0 ? IMAGE_PASSES_13_0
-                                                        : IMAGE_PASSES_12_3;
-    struct err why = ERR_INIT;
-    bool is_ours = way == WAY_NEAREST || way == WAY_BILINEAR_PLAIN ||
-                   way == WAY_BICUBIC_PLAIN;
-
-    if (!is_ours)
-        return image_resize(from, width, height, filters[way], passes, to,
-                            &why);
-    to->width = width;
-    to->height = height;
-    to->rgb =
-        mem_array((size_t)(width * height), 3, (size_t)PATCHES_MAX * 3, &why);
-    if (!to->rgb)
-        return -1;
-    if (way == WAY_NEAREST)
-        resize_nearest(from, to);
-    else
-        resize_plain(from, way, to);
-    return 0;
+    switch (way->kind) {
+    case PILLOW:
+        return scale_by_pillow(from, way, width, height);
+    case NEAREST:
+    case NEAREST_CORNER:
+        return scale_nearest(from, way, width, height);
+    case LINEAR:
+    case CUBIC:
+        break;
+    }
+    return scale_by_taps(from, way, width, height);
 }
 
-/* The case's images, upright; `count` of them or none. */
-struct images {
-    struct image *items;
-    size_t count;
+/* ---- the case's images ---- */
+
+struct resampling {
+    const struct layout *l;
+    struct image *images, *stored; /* upright; as they are stored */
+    bool is_turned;                /* is any of them not the same? */
+    double *bytes;                 /* [rows, features] by one way */
+    size_t own;                    /* the reference's way */
+    struct arrangement due;        /* its lines take bytes to the reference */
 };
 
-static void images_release(struct images *images)
+void resampling_close(struct resampling *s)
 {
-    for (size_t i = 0; i < images->count; i++)
-        image_release(&images->items[i]);
-    free(images->items);
-}
-
-static int images_load(const struct test_case *planned, struct images *out)
-{
-    struct err why = ERR_INIT;
-
-    out->count = 0;
-    out->items = xcalloc(planned->image_count + 1, sizeof(*out->items));
-    for (size_t i = 0; i < planned->image_count; i++) {
-        struct buf bytes = BUF_INIT;
-        int ret = case_image_read(&planned->images[i], &bytes, &why);
-
-        if (ret == 0)
-            ret = image_decode(bytes.data, bytes.len, &out->items[i], &why);
-        buf_release(&bytes);
-        if (ret)
-            return -1;
-        out->count++;
-        if (image_orient(&out->items[i], &why))
-            return -1;
+    if (!s)
+        return;
+    for (int64_t i = 0; i < s->l->images; i++) {
+        image_release(&s->images[i]);
+        image_release(&s->stored[i]);
     }
-    return 0;
+    free(s->images);
+    free(s->stored);
+    free(s->bytes);
+    free(s);
 }
 
-/* All patches as bytes, in the reference's order, by one way of resampling. */
-static int make_patches(const struct layout *l, const struct images *images,
-                        enum way way, double *out)
+const struct line *resampling_lines(const struct resampling *s)
 {
+    return s->due.lines;
+}
+
+static int load(const struct case_image *file, struct image *upright,
+                struct image *stored)
+{
+    struct buf bytes = BUF_INIT;
+    struct err why = ERR_INIT;
+    int ret = case_image_read(file, &bytes, &why);
+
+    if (ret == 0)
+        ret = image_decode(bytes.data, bytes.len, upright, &why);
+    if (ret == 0)
+        ret = image_decode(bytes.data, bytes.len, stored, &why);
+    buf_release(&bytes);
+    return ret ? -1 : image_orient(upright, &why);
+}
+
+/* All patches as bytes, in the reference's order, by one way. */
+static int make_patches(struct resampling *s, const struct image *images,
+                        const struct way *way)
+{
+    const struct layout *l = s->l;
     int64_t n = 0, p = l->patch;
 
     for (int64_t k = 0; k < l->images; k++) {
         const double *g = l->grid + 3 * k;
         int64_t rows = (int64_t)(g[0] * g[1] * g[2]);
-        struct image scaled = IMAGE_INIT;
+        int64_t width = (int64_t)g[2] * p, height = (int64_t)g[1] * p;
+        double *scaled = scale(&images[k], way, width, height);
 
-        if (resize(&images->items[k], way, (int64_t)g[2] * p, (int64_t)g[1] * p,
-                   &scaled))
+        if (!scaled)
             return -1;
         for (int64_t end = n + rows; n < end; n++) {
-            struct spot s = layout_spot(l, n);
+            struct spot at = layout_spot(l, n);
 
             for (int64_t f = 0; f < l->features; f++) {
-                int64_t y = s.y * p + f / p % p, x = s.x * p + f % p;
+                int64_t y = at.y * p + f / p % p, x = at.x * p + f % p;
                 int64_t c = f / (p * p * l->frames);
 
-                out[n * l->features + f] =
-                    scaled.rgb[(y * scaled.width + x) * 3 + c];
+                s->bytes[n * l->features + f] = scaled[(y * width + x) * 3 + c];
             }
         }
-        image_release(&scaled);
+        free(scaled);
     }
     return 0;
 }
 
-/* The largest distance of the candidate from these patches, in byte steps, and
- * the mean one. */
-static double distance(const struct layout *l, const double *bytes,
-                       const double *c, const struct line lines[3],
-                       double *mean)
+struct resampling *resampling_open(const struct test_case *planned,
+                                   const struct layout *l, const double *r)
 {
-    double most = 0, sum = 0;
+    struct resampling *s;
+    struct err why = ERR_INIT;
 
-    for (int64_t at = 0; at < l->rows * l->features; at++) {
-        const struct line *line =
-            &lines[at % l->features / (l->features / l->channels)];
-        double d = fabs((c[at] - line->offset) / line->slope - bytes[at]);
-
-        most = fmax(most, d);
-        sum += d;
+    if (planned->image_count == 0 || (int64_t)planned->image_count != l->images)
+        return NULL;
+    s = xcalloc(1, sizeof(*s));
+    s->l = l;
+    s->images = xcalloc((size_t)l->images, sizeof(*s->images));
+    s->stored = xcalloc((size_t)l->images, sizeof(*s->stored));
+    s->bytes = mem_array((size_t)(l->rows * l->features), sizeof(*s->bytes),
+                         SIZE_MAX, &why);
+    bool is_read = s->bytes != NULL;
+    for (int64_t i = 0; is_read && i < l->images; i++) {
+        is_read = load(&planned->images[i], &s->images[i], &s->stored[i]) == 0;
+        s->is_turned |= is_read && s->stored[i].orientation != 1;
     }
-    *mean = sum / (double)(l->rows * l->features);
-    return most;
+    for (s->own = 0; is_read && s->own < OWN_WAYS; s->own++) {
+        const struct arrangement *a = &s->due;
+
+        if (make_patches(s, s->images, &ways[s->own]) == 0 &&
+            arrangement_find(l, s->bytes, r, NULL, ROUNDED, &s->due) &&
+            !a->row && !a->axes && !a->is_blue_first)
+            return s;
+    }
+    resampling_close(s);
+    return NULL;
 }
 
-/* The way that made the reference, a line a channel; WAYS when none did. */
-static enum way reference_way(const struct layout *l,
-                              const struct images *images, const double *r,
-                              double *bytes, struct arrangement *lines)
-{
-    static const enum way own[] = {WAY_PASSES_12_3, WAY_PASSES_12_1,
-                                   WAY_PASSES_13_0};
+/* ---- how near a way comes ---- */
 
-    for (size_t i = 0; i < 3; i++)
-        if (make_patches(l, images, own[i], bytes) == 0 &&
-            arrangement_find(l, bytes, r, NULL, ROUNDED, lines) &&
-            !lines->row && !lines->axes && !lines->is_blue_first)
-            return own[i];
-    return WAYS;
+struct nearness {
+    double mean, most; /* in steps of a byte */
+};
+
+/* Of one image, from its first row to the next image's. */
+static struct nearness measure(const struct resampling *s, const double *c,
+                               int64_t first, int64_t rows)
+{
+    const struct layout *l = s->l;
+    struct nearness n = {0};
+
+    for (int64_t at = first * l->features; at < (first + rows) * l->features;
+         at++) {
+        const struct line *line =
+            &s->due.lines[at % l->features / (l->features / l->channels)];
+        double d = fabs((c[at] - line->offset) / line->slope - s->bytes[at]);
+
+        n.most = fmax(n.most, d);
+        n.mean += d;
+    }
+    n.mean /= (double)(rows * l->features);
+    return n;
+}
+
+/* The nearest way of each image. */
+struct best {
+    size_t way; /* WAYS: the reference's, of the image as it is stored */
+    struct nearness near;
+};
+
+static void take_best(const struct resampling *s, const double *c, size_t way,
+                      struct best *best)
+{
+    int64_t first = 0;
+
+    for (int64_t i = 0; i < s->l->images; i++) {
+        const double *g = s->l->grid + 3 * i;
+        int64_t rows = (int64_t)(g[0] * g[1] * g[2]);
+        struct nearness near = measure(s, c, first, rows);
+
+        if (way == s->own || near.mean < best[i].near.mean)
+            best[i] = (struct best){way, near};
+        first += rows;
+    }
 }
 
 /* A way with another order or normalisation beside it. */
-static char *explain_both(const struct layout *l, const double *bytes,
-                          const double *c, const struct line lines[3],
-                          enum way way)
+static char *explain_both(const struct resampling *s, const double *c,
+                          size_t way)
 {
     struct arrangement a;
     char *order, *normalisation = NULL, *text = NULL;
 
-    if (!arrangement_find(l, bytes, c, lines, ROUNDED, &a)) {
-        if (!arrangement_find(l, bytes, c, NULL, ROUNDED, &a))
+    if (!arrangement_find(s->l, s->bytes, c, s->due.lines, ROUNDED, &a)) {
+        static const struct line bytes[3] = {{1, 0}, {1, 0}, {1, 0}};
+
+        if (!arrangement_find(s->l, s->bytes, c, NULL, ROUNDED, &a))
             return NULL;
-        normalisation = say_normalisation(&a, true);
+        normalisation = say_normalisation(&a, bytes);
     }
     order = arrangement_say(&a);
-    if (order || normalisation)
-        text = xasprintf("%s resampling explains it exactly, with another "
-                         "%s%s%s: %s%s%s",
-                         way_names[way], order ? "order" : "",
-                         order && normalisation ? " and " : "",
-                         normalisation ? "normalisation" : "",
-                         order ? order : "", order && normalisation ? "; " : "",
-                         normalisation ? normalisation : "");
+    if (order || normalisation) {
+        struct buf out = BUF_INIT;
+
+        add_resampling(&out, way);
+        buf_addf(&out, " explains it exactly, with another %s%s%s: %s%s%s",
+                 order ? "order" : "", order && normalisation ? " and " : "",
+                 normalisation ? "normalisation" : "", order ? order : "",
+                 order && normalisation ? "; " : "",
+                 normalisation ? normalisation : "");
+        text = buf_detach(&out);
+    }
     free(order);
     free(normalisation);
     return text;
 }
 
-static char *explain(const struct layout *l, const struct images *images,
-                     const double *r, const double *c, double *bytes)
+static void add_way(struct buf *out, const struct best *b)
 {
-    struct arrangement due;
-    enum way own = reference_way(l, images, r, bytes, &due), nearest = own;
-    double best = INFINITY, most = 0;
-    char *both = NULL;
-
-    if (own == WAYS)
-        return NULL;
-    for (int i = -1; i < WAYS; i++) {
-        enum way way = i < 0 ? own : (enum way)i; /* the reference's first */
-        double mean, largest;
-
-        if (i == (int)own)
-            continue;
-        if (make_patches(l, images, way, bytes)) {
-            free(both);
-            return NULL;
-        }
-        largest = distance(l, bytes, c, due.lines, &mean);
-        if (mean < best) {
-            best = mean;
-            most = largest;
-            nearest = way;
-        }
-        if (!both && i >= 0)
-            both = explain_both(l, bytes, c, due.lines, way);
-    }
-    if (nearest != own && most <= EXACT_STEPS) {
-        free(both);
-        return xasprintf("%s resampling explains it exactly, where the "
-                         "reference has %s",
-                         way_names[nearest], own_name(own));
-    }
-    if (both)
-        return both;
-    if (nearest == own)
-        return xstrdup("no other resampling comes nearer than the reference's "
-                       "own");
-    if (most <= NEAR_STEPS)
-        return xasprintf("%s resampling explains it to one step of a byte, "
-                         "where the reference has %s",
-                         way_names[nearest], own_name(own));
-    return xasprintf("no resampling that we know explains it: nearest comes "
-                     "%s, on average %.3g steps of a byte away",
-                     way_names[nearest], best);
+    if (b->way == WAYS)
+        buf_addstr(out, "the image as it is stored, not turned as its EXIF "
+                        "orientation says,");
+    else
+        add_resampling(out, b->way);
 }
 
-char *explain_resampling(const struct test_case *planned,
-                         const struct capture *reference,
-                         const struct tensor_source *ref,
-                         const struct tensor_source *cand)
+/* All images that differ by one way, or a sentence an image. */
+static char *say(const struct resampling *s, const struct best *best)
 {
-    struct layout l;
-    struct images images = {0};
-    struct err why = ERR_INIT;
-    double *r = NULL, *c = NULL, *bytes = NULL;
-    char *text = NULL;
+    const struct best *one = NULL;
+    struct buf out = BUF_INIT;
+    bool is_one = true;
+    int64_t differ = 0;
 
-    if (layout_open(&l, reference, ref) && planned->image_count > 0 &&
-        (int64_t)planned->image_count == l.images &&
-        images_load(planned, &images) == 0) {
-        r = explain_load(ref, PATCHES_MAX);
-        c = explain_load(cand, PATCHES_MAX);
-        if (r && c)
-            bytes = mem_array((size_t)(l.rows * l.features), sizeof(*bytes),
-                              SIZE_MAX, &why);
-        if (bytes)
-            text = explain(&l, &images, r, c, bytes);
+    for (int64_t i = 0; i < s->l->images; i++) {
+        bool is_own = best[i].way == s->own;
+
+        if (is_own && best[i].near.most <= EXACT_STEPS)
+            continue; /* this image agrees */
+        differ++;
+        is_one &= !one || (one->way == best[i].way &&
+                           (one->near.most <= EXACT_STEPS) ==
+                               (best[i].near.most <= EXACT_STEPS));
+        one = &best[i];
     }
-    layout_close(&l);
-    images_release(&images);
-    free(r);
-    free(c);
-    free(bytes);
+    for (int64_t i = 0; one && i < s->l->images; i++) {
+        const struct best *b = &best[i];
+        bool is_own = b->way == s->own;
+
+        if ((is_own && b->near.most <= EXACT_STEPS) || (is_one && b != one))
+            continue;
+        buf_addstr(&out, out.len ? "; " : "");
+        if (!is_one || differ < s->l->images)
+            buf_addf(&out, "image %" PRId64 ": ",
+                     is_one && differ == 1 ? (int64_t)(one - best) : i);
+        if (is_own) {
+            buf_addstr(&out, "no other resampling comes nearer than the "
+                             "reference's own");
+        } else if (b->near.most <= NEAR_STEPS) {
+            add_way(&out, b);
+            buf_addf(&out, " explains it %s, where the reference has %s",
+                     b->near.most <= EXACT_STEPS ? "exactly"
+                                                 : "to one step of a byte",
+                     own_name(s->own));
+        } else {
+            buf_addstr(&out, "no resampling that we know explains it: nearest "
+                             "comes ");
+            if (b->way == WAYS)
+                buf_addstr(&out, "the image as it is stored");
+            else
+                buf_addstr(&out, ways[b->way].name);
+            buf_addf(&out, ", on average %.3g steps of a byte away",
+                     b->near.mean);
+        }
+    }
+    return buf_detach(&out);
+}
+
+static bool is_exact(const struct resampling *s, const struct best *best)
+{
+    for (int64_t i = 0; i < s->l->images; i++)
+        if (best[i].near.most > EXACT_STEPS)
+            return false;
+    return true;
+}
+
+char *resampling_explain(struct resampling *s, const double *c)
+{
+    struct best *best = xcalloc((size_t)s->l->images, sizeof(*best));
+    char *both = NULL, *text = NULL;
+
+    if (make_patches(s, s->images, &ways[s->own])) /* the nearest so far */
+        goto out;
+    take_best(s, c, s->own, best);
+    if (s->is_turned && make_patches(s, s->stored, &ways[s->own]) == 0)
+        take_best(s, c, WAYS, best);
+    for (size_t way = 0; way < WAYS && !is_exact(s, best); way++) {
+        if (way == s->own)
+            continue;
+        if (make_patches(s, s->images, &ways[way]))
+            goto out;
+        take_best(s, c, way, best);
+        if (!both)
+            both = explain_both(s, c, way);
+    }
+    if (both && !is_exact(s, best)) {
+        text = both;
+        both = NULL;
+    } else {
+        text = say(s, best);
+    }
+out:
+    free(both);
+    free(best);
     return text;
 }

@@ -53,9 +53,9 @@ due-cyxt-rgb half features have the frame last: that alone explains it
 due-yxct-rgb half features run by y, x, channel, frame: that alone explains it
 raster-ctyx-bgr half rows are in raster order, not in merge-block order; channels are in the order blue, green, red: that alone explains it
 raster-tyxc-bgr half rows are in raster order, not in merge-block order; features have the channel last; channels are in the order blue, green, red: that alone explains it
-due-ctyx-rgb clip another normalisation explains it: if the reference has mean 0.5 and deviation 0.5, the candidate has mean [0.4815, 0.4578, 0.4082] and deviation [0.2686, 0.2613, 0.2758] (CLIP's)
+due-ctyx-rgb clip another normalisation explains it: the candidate has mean [0.4815, 0.4578, 0.4082] and deviation [0.2686, 0.2613, 0.2758] (CLIP's), where the reference has mean [0.5, 0.5, 0.5] and deviation [0.5, 0.5, 0.5]
 due-ctyx-rgb odd the candidate has mean [0.1, 0.2, 0.3] and deviation [0.4, 0.5, 0.6]
-raster-ctyx-rgb clip rows are in raster order, not in merge-block order; with that, another normalisation explains it: if the reference has mean 0.5
+raster-ctyx-rgb clip rows are in raster order, not in merge-block order; with that, another normalisation explains it: the candidate has mean [0.4815
 due-ctyx-bgr odd channels are in the order blue, green, red; with that, another normalisation explains it
 EOF
 # the same where no cases file says which image it was
@@ -63,7 +63,8 @@ rm -rf "$T/cand"
 cp -R "$T/ref" "$T/cand"
 plant arrange "$T/cand/chart" raster-ctyx-rgb clip
 runs 1 "without a cases file" "$compare" --gates "$T/gates.json" "$T/ref" "$T/cand"
-told "(CLIP's)" "the order and the normalisation need no image"
+told "explains it: if the reference has mean 0.5 and deviation 0.5, the candidate has mean [0.4815, 0.4578, 0.4082]" "the order and the normalisation need no image"
+told "(CLIP's)" "and it has a name"
 told "(image 0, pixel [" "nor does the pixel"
 
 while read -r how norm arrangement words; do
@@ -76,10 +77,33 @@ done <<'EOF'
 nearest half due-ctyx-rgb nearest-neighbour resampling explains it exactly, where the reference has bicubic with antialiasing
 linear half due-ctyx-rgb bilinear without antialiasing resampling explains it exactly, where
 cubic half due-ctyx-rgb bicubic without antialiasing resampling explains it exactly, where
+corner half due-ctyx-rgb nearest-neighbour, counted from the corners of pixels, resampling explains it exactly, where
+aligned half due-ctyx-rgb bilinear without antialiasing, corners on corners, resampling explains it exactly, where
+linear-raw half due-ctyx-rgb bilinear without antialiasing, not rounded to bytes, resampling explains it exactly, where
+cubic-raw half due-ctyx-rgb bicubic without antialiasing, not rounded to bytes, resampling explains it exactly, where
+antialias half due-ctyx-rgb bicubic with antialiasing, not rounded between its passes, resampling explains it exactly, where
+antialias-raw half due-ctyx-rgb bicubic with antialiasing, not rounded to bytes, resampling explains it exactly, where
 nearest half raster-ctyx-rgb nearest-neighbour resampling explains it exactly, with another order: rows are in raster order
 linear half due-ctyx-bgr bilinear without antialiasing resampling explains it exactly, with another order: channels are in the order blue, green, red
 linear clip due-ctyx-rgb bilinear without antialiasing resampling explains it exactly, with another normalisation: the candidate has mean [0.4815, 0.4578, 0.4082] and deviation [0.2686, 0.2613, 0.2758] (CLIP's)
 nearest clip raster-tyxc-bgr nearest-neighbour resampling explains it exactly, with another order and normalisation: rows are in raster order, not in merge-block order; features have the channel last; channels are in the order blue, green, red; the candidate has mean [0.4815
+EOF
+
+# values changed without another order, normalisation or resampling
+while IFS='|' read -r how words; do
+    rm -rf "$T/cand"
+    cp -R "$T/ref" "$T/cand"
+    plant patched "$T/cand/chart" "$how"
+    judge "$how"
+    told "$words" "$how"
+done <<'EOF'
+rows = [[struct.unpack("<e", struct.pack("<e", x))[0] for x in row] for row in rows]|the values are the reference's, rounded to f16: that alone explains it
+rows = [[struct.unpack("<f", b"\0\0" + struct.pack("<f", x)[2:])[0] for x in row] for row in rows]|the values are the reference's, cut to bf16: that alone explains it
+rows = [[0 if i // 256 % 2 else x for i, x in enumerate(row)] for row in rows]|the first frame of every patch agrees, the others are 0 throughout, where the reference repeats the first
+rows = [[(x * 127.5 + 127.5) / 0.5 - 1 for x in row] for row in rows]|deviation [0.001961, 0.001961, 0.001961] (0.5, of bytes that were not divided by 255), where the reference has mean [0.5, 0.5, 0.5]
+rows = [[(x + 1) * 127.5 / 128 - 1 for x in row] for row in rows]|deviation [0.502, 0.502, 0.502] (0.5, of bytes that were divided by 256)
+rows[9][700] += 0.25|1 of
+rows = rows[::-1]|the rows are the reference's, bit for bit, in another order, none that we know
 EOF
 
 # another Pillow's order of the two passes, either way round
@@ -116,6 +140,32 @@ cp -R "$T/by-12.3" "$T/cand"
 judge "Pillow 12.3 for 13.0"
 told "bicubic with antialiasing, passes as in Pillow 12.3, resampling explains it exactly, where the reference has bicubic with antialiasing, passes as in Pillow 13.0" "the passes the other way"
 
+# an image whose EXIF orientation the candidate does not heed
+python3 - "$T" <<'EOF'
+import hashlib, json, struct, sys, zlib
+folder = sys.argv[1]
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+png = open(folder + "/images/noise.png", "rb").read()
+turned = chunk(b"eXIf", b"II*\0" + struct.pack("<IHHHIII", 8, 1, 274, 3, 1, 3, 0))
+for name, data in ("turned", png[:33] + turned + png[33:]), ("stored", png):
+    with open(f"{folder}/images/{name}.png", "wb") as f:
+        f.write(data)
+    case = {"name": "noise", "messages": [{"role": "user", "content": [{"type": "image"}]}],
+            "images": [{"file": f"images/{name}.png", "sha256": hashlib.sha256(data).hexdigest()}]}
+    with open(f"{folder}/{name}.json", "w") as f:
+        json.dump({"cases": [case]}, f)
+EOF
+for name in turned stored; do
+    runs 0 "$name" "$(bin export)" --pack $tiny/pack --cases "$T/$name.json" --protocol "$T/12.3.json" --out "$T/$name"
+done
+cp "$T/turned.json" "$T/cases.json"
+rm -rf "$T/ref" "$T/cand"
+mv "$T/turned" "$T/ref"
+mv "$T/stored" "$T/cand"
+judge "not turned upright"
+told "the image as it is stored, not turned as its EXIF orientation says, explains it exactly, where the reference has bicubic" "EXIF"
+
 # ---- C5: positions of two images on three axes
 cat >"$T/two.json" <<'EOF'
 {"gates": [{"name": "positions", "tensor": "position_ids", "metric": "exact"}]}
@@ -133,6 +183,35 @@ cp -R $tiny/images/. "$T/images/"
 rm -rf "$T/ref" "$T/cand"
 runs 0 "two images in one prompt" "$(bin export)" --pack $tiny/pack --cases "$T/cases.json" \
     --protocol $tiny/protocol.json --out "$T/ref"
+# their patches: the images exchanged, or another grid
+cat >"$T/patches.json" <<'EOF'
+{"gates": [{"name": "patches", "tensor": "patches", "metric": "max_abs", "at_most": 1e-6},
+           {"name": "grid", "tensor": "image_grid_thw", "metric": "exact"}]}
+EOF
+while IFS='|' read -r how words; do
+    rm -rf "$T/cand"
+    cp -R "$T/ref" "$T/cand"
+    chmod -R u+w "$T/cand"
+    plant patched "$T/cand/two" "$how"
+    runs 1 "two images, $how: the answer is no" "$compare" --gates "$T/patches.json" --cases "$T/cases.json" "$T/ref" "$T/cand"
+    told "$words" "two images, $how"
+done <<'EOF'
+rows = rows[first:] + rows[:first]|the candidate holds the images in the order 1, 0
+EOF
+python3 - "$T/cand/two" <<'EOF'
+import sys
+sys.path.insert(0, "tests/support")
+import plant
+path, tensors, meta = plant.holding(sys.argv[1], "image_grid_thw")
+t = tensors["image_grid_thw"]
+v = plant.values(t)
+v[1], v[2] = v[2] * 2, v[1] // 2
+plant.set_values(t, v)
+plant.save(path, tensors, meta)
+EOF
+runs 1 "another grid: the answer is no" "$compare" --gates "$T/patches.json" --cases "$T/cases.json" "$T/ref" "$T/cand"
+told "image 0 is cut into " "another grid: how"
+told " patches, by the candidate into " "another grid: how the candidate does"
 # axes LINE: p is three lists, t the tokens, images the first and last of each
 while IFS='|' read -r how words; do
     rm -rf "$T/cand"

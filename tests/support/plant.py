@@ -246,35 +246,51 @@ def nearest(image, folder):
     resized(image, folder, "nearest")
 
 
+def kernel(d, a):
+    """Bicubic."""
+    d = abs(d)
+    if d < 1:
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+    return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a if d < 2 else 0
+
+
 def resized(image, folder, how, norm="half", arrangement=None):
-    """Patches anew from an image: nearest, or four taps whatever the scale
-    (linear, cubic: no antialiasing), rounded to bytes; see arrange()."""
+    """Patches anew from an image: nearest (corner: places rounded down), or four
+    taps whatever the scale (linear, cubic: no antialiasing; aligned: linear,
+    corners on corners), or Pillow's taps of bicubic without its rounding between
+    the passes (antialias), rounded to bytes (NAME-raw: not); see arrange()."""
+    how, is_rounded = how.removesuffix("-raw"), not how.endswith("-raw")
     path, tensors, meta = holding(folder, "patches")
     _, high, wide = values(holding(folder, "image_grid_thw")[1]["image_grid_thw"])[:3]
     rows, size = read_png(image), 16
     assert (len(rows), len(rows[0])) != (high * size, wide * size), "nothing to resize"
 
     def taps(i, n, out):
-        if how == "nearest":
-            return [(int((i + 0.5) * n / out), 1)]
+        if how in ("nearest", "corner"):
+            return [(int((i + (how == "nearest") / 2) * n / out), 1)]
         at = (i + 0.5) * n / out - 0.5
+        if how == "aligned":
+            at = i * (n - 1) / (out - 1)
+        if how == "antialias":
+            wide = max(n / out, 1)
+            near = range(max(0, math.floor(at - 2 * wide) + 1), min(n, math.floor(at + 2 * wide) + 1))
+            weights = [kernel((k - at) / wide, -0.5) for k in near]
+            return [(k, w / sum(weights)) for k, w in zip(near, weights)]
         first = math.floor(at)
         clamp = lambda k: min(max(k, 0), n - 1)
-        if how == "linear":
+        if how in ("linear", "aligned"):
             return [(clamp(first), 1 - at + first), (clamp(first + 1), at - first)]
-        cubic = []
-        for k in range(-1, 3):
-            d, a = abs(at - first - k), -0.75
-            w = ((a + 2) * d - (a + 3)) * d * d + 1 if d < 1 else ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-            cubic.append((clamp(first + k), w))
-        return cubic
+        return [(clamp(first + k), kernel(at - first - k, -0.75)) for k in range(-1, 3)]
+
+    def byte(v):
+        return min(max(math.floor(v + 0.5), 0), 255) if is_rounded else v
 
     across = [taps(x, len(rows[0]), wide * size) for x in range(wide * size)]
     down = [taps(y, len(rows), high * size) for y in range(high * size)]
     pixels = [
         [
             [
-                min(max(math.floor(sum(wy * wx * rows[y][x][c] for y, wy in ys for x, wx in xs) + 0.5), 0), 255)
+                byte(sum(wy * wx * rows[y][x][c] for y, wy in ys for x, wx in xs))
                 for c in range(3)
             ]
             for xs in across
@@ -332,6 +348,19 @@ def arrange(folder, arrangement, norm="half"):
             byte = v[n * features + f] * 0.5 + 0.5
             out[to[p] * features + index] = (byte - mean[c]) / deviation[c]
     set_values(tensors["patches"], out)
+    save(path, tensors, meta)
+
+
+def patched(folder, how):
+    """Patches changed by Python: rows, the values by row; first, those of the
+    first image."""
+    path, tensors, meta = holding(folder, "patches")
+    v, (r, n) = values(tensors["patches"]), tensors["patches"][1]
+    rows = [v[i * n : (i + 1) * n] for i in range(r)]
+    grid = values(holding(folder, "image_grid_thw")[1]["image_grid_thw"])
+    scope = {"rows": rows, "first": grid[1] * grid[2], "struct": struct}
+    exec(how, scope)
+    set_values(tensors["patches"], [x for row in scope["rows"] for x in row])
     save(path, tensors, meta)
 
 
