@@ -197,7 +197,7 @@ static char *explain_permutation(const struct sides *s)
 
 /* ---- how much differs ---- */
 
-/* Few elements that differ are no matter of resampling. */
+/* Few elements that differ are hardly a matter of resampling. */
 static char *explain_few(const struct sides *s)
 {
     int64_t differ = 0;
@@ -209,6 +209,20 @@ static char *explain_few(const struct sides *s)
     return xasprintf("%" PRId64 " of %" PRId64 " values differ, the others "
                      "agree within 1e-5",
                      differ, s->count);
+}
+
+static char *explain_values(const struct sides *s, struct resampling *images)
+{
+    char *few = explain_few(s);
+    char *way = images ? resampling_explain(images, s->c) : NULL;
+    char *text;
+
+    if (!few || !way)
+        return few ? few : way;
+    text = xasprintf("%s; %s", few, way);
+    free(few);
+    free(way);
+    return text;
 }
 
 char *explain_patches(const struct test_case *planned,
@@ -240,9 +254,7 @@ char *explain_patches(const struct test_case *planned,
         if (!text)
             text = explain_frames(&s);
         if (!text)
-            text = explain_few(&s);
-        if (!text && images)
-            text = resampling_explain(images, c);
+            text = explain_values(&s, images);
     }
     resampling_close(images);
     layout_close(&l);
