@@ -264,18 +264,23 @@ static int run_step(const struct step *step, struct pattern_scratch *match,
 int tokenizer_decode(const struct tokenizer *t, const int64_t *ids, size_t n,
                      bool skip_special, struct buf *out, struct err *err)
 {
-    const struct chain *chain =
-        t->other && t->rule == TOKENIZER_CLASS ? &t->other->chain : &t->chain;
+    const struct tokenizer *meant = tokenizer_meant(t);
+    const struct chain *chain = &meant->chain;
     struct texts texts[2] = {{BUF_INIT, NULL, 0, 0}, {BUF_INIT, NULL, 0, 0}};
     struct pattern_scratch *match = pattern_scratch_new();
     int at = 0, ret = 0;
 
     for (size_t i = 0; i < n; i++) {
-        const struct added_token *token = tokenizer_added(t, ids[i]);
+        const struct added_token *token = tokenizer_added(meant, ids[i]);
+        bool is_special = false;
         size_t len;
         const char *text = tokenizer_piece(t, ids[i], &len);
 
-        if (!text || (token && token->special && skip_special))
+        if (token) {
+            text = added_shown(&meant->added, token, &is_special);
+            len = token->shown ? strlen(text) : token->len;
+        }
+        if (!text || (is_special && skip_special))
             continue;
         if (!chain->has_decoder && texts[0].count)
             buf_addch(&texts[0].text, ' ');

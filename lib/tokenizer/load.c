@@ -4,6 +4,7 @@
  */
 #include "base/io.h"
 #include "base/mem.h"
+#include "tokenizer/class.h"
 #include "tokenizer/draft.h"
 
 #include <stdarg.h>
@@ -219,9 +220,11 @@ static int check_model(struct draft *d, struct err *err)
     return 0;
 }
 
-/* Components, and what the model and the added tokens are with them. */
+/* Components, and what the model and the added tokens (NULL: the file's) are
+ * with them. */
 static int put_together(struct tokenizer *t, const struct draft *d,
-                        const struct section *root, struct err *err)
+                        const struct section *root, struct added *added,
+                        struct err *err)
 {
     struct model *m = t->model;
 
@@ -234,16 +237,20 @@ static int put_together(struct tokenizer *t, const struct draft *d,
         model_finish_bpe(m);
     else if (unigram_finish(m, d->unk_id, err))
         return err_in(err, "model");
-    if (added_read(t, d->parts[ADDED], err))
+    if (added) {
+        t->added = *added;
+        *added = (struct added){0};
+    } else if (added_read(&t->added, m, d->parts[ADDED], err)) {
         return err_in(err, "added_tokens");
-    return added_index(t, err);
+    }
+    return added_index(&t->added, &t->chain.normalizer, err);
 }
 
 static int finish(struct tokenizer *t, const struct draft *d, const char *path,
-                  struct err *err)
+                  struct added *added, struct err *err)
 {
     struct config *config = config_new(path, json_incref(d->document));
-    int ret = put_together(t, d, config_root(config), err);
+    int ret = put_together(t, d, config_root(config), added, err);
 
     if (t->ledger)
         ledger_put(t->ledger, "tokenizer.json", config);
@@ -299,11 +306,15 @@ static bool is_rebuilt_same(const struct draft *d, const struct rebuild *r)
 {
     const struct model *m = d->model;
 
-    return is_equal_part(d->parts[NORMALIZER], r->normalizer) &&
-           is_equal_part(d->parts[PRE_TOKENIZER], r->pre_tokenizer) &&
-           is_decoder_of(d->parts[DECODER], r->decoder) &&
-           m->fuse_unk == r->fuse_unk && m->byte_fallback == r->byte_fallback &&
-           !m->ignore_merges && !m->unk_token;
+    return !r->kind ||
+           (is_equal_part(d->parts[NORMALIZER], r->normalizer) &&
+            is_equal_part(d->parts[PRE_TOKENIZER], r->pre_tokenizer) &&
+            is_decoder_of(d->parts[DECODER], r->decoder) &&
+            m->fuse_unk == r->fuse_unk &&
+            m->byte_fallback == r->byte_fallback && !m->ignore_merges &&
+            !m->prefix && !m->suffix && !m->unk_token == !r->unk_token &&
+            (!m->unk_token || strcmp(m->unk_token, r->unk_token) == 0) &&
+            !r->drops_frames);
 }
 
 static void replace_part(struct draft *d, enum part part, json_t *by)
@@ -313,30 +324,76 @@ static void replace_part(struct draft *d, enum part part, json_t *by)
     json_object_set(d->document, part_names[part], by ? by : json_null());
 }
 
-/* With the same vocabulary, merges, added tokens and post-processor. */
-static struct tokenizer *rebuild(struct tokenizer *t, struct draft *d,
-                                 const struct rebuild *by, const char *path,
-                                 struct err *err)
+static void take_text(char **to, const char *text)
 {
-    struct tokenizer *other = tokenizer_new();
-    struct model *m = other->model = model_borrow(t->model);
-    json_t *as_read = d->document;
+    free(*to);
+    *to = text ? xstrdup(text) : NULL;
+}
 
-    d->document = json_copy(as_read); /* the ledger has that one */
-    json_decref(as_read);
+/* The class's own components around the same vocabulary and merges. */
+static void replace_parts(struct tokenizer *t, struct draft *d,
+                          const struct rebuild *by)
+{
+    struct model *m = t->model;
+
     replace_part(d, NORMALIZER, by->normalizer);
     replace_part(d, PRE_TOKENIZER, by->pre_tokenizer);
     replace_part(d, DECODER, by->decoder);
+    if (by->drops_frames)
+        replace_part(d, POST_PROCESSOR, NULL);
     m->fuse_unk = by->fuse_unk;
     m->byte_fallback = by->byte_fallback;
-    m->ignore_merges = m->has_unk = false;
-    free(m->unk_token);
-    m->unk_token = NULL;
-    if (finish(other, d, path, err) == 0)
+    m->ignore_merges = false;
+    m->has_unk = by->unk_token != NULL;
+    take_text(&m->unk_token, by->unk_token);
+    take_text(&m->prefix, NULL);
+    take_text(&m->suffix, NULL);
+}
+
+static struct tokenizer *rebuild(struct tokenizer *t, struct draft *d,
+                                 const struct rebuild *by, struct added *added,
+                                 const char *path, struct err *err)
+{
+    struct tokenizer *other = tokenizer_new();
+    json_t *as_read = d->document;
+
+    other->model = model_borrow(t->model);
+    d->document = json_copy(as_read); /* the ledger has that one */
+    json_decref(as_read);
+    if (by->kind)
+        replace_parts(other, d, by);
+    if (finish(other, d, path, added, err) == 0)
         return other;
-    err_in(err, "as '%s' makes it", t->class_name);
+    err_in(err, "%s: as '%s' makes it", path, t->made_by);
     tokenizer_free(other);
     return NULL;
+}
+
+/* Makes t->other where the pack's class means something else than the file. */
+static int follow_class(struct tokenizer *t, struct draft *d,
+                        struct rebuild *by, const char *path, struct err *err)
+{
+    struct added added = {0};
+    int ret;
+
+    if (by->kind && t->model->kind != MODEL_BPE)
+        ret = err_set(err, ERR_UNSUPPORTED,
+                      "tokenizer_config.json: what tokenizer_class '%s' makes "
+                      "of another model than BPE is not known here",
+                      t->made_by);
+    else
+        ret = class_added(t, by, &added, err);
+    if (ret && err->code == ERR_UNSUPPORTED && t->rule == TOKENIZER_UNSAID) {
+        tokenizer_warn(t, "tokenizer.json is taken as it is: %s", err->text);
+        err_clear(err);
+        ret = 0;
+    } else if (ret == 0 && (!is_rebuilt_same(d, by) ||
+                            !added_is_equal(&added, &t->added))) {
+        t->other = rebuild(t, d, by, &added, path, err);
+        ret = t->other ? 0 : -1;
+    }
+    added_release(&added);
+    return ret;
 }
 
 /* The whole file in one piece of memory, sized once. */
@@ -359,36 +416,45 @@ static int read_file(const char *path, struct buf *out, struct err *err)
     return ret;
 }
 
-int tokenizer_load(struct tokenizer *t, const char *path,
-                   const struct rebuild *by, struct err *err)
+/* The document, once, and what the file means by itself. */
+static int load_file(struct tokenizer *t, struct draft *d, const char *path,
+                     const struct buf *file, struct err *err)
+{
+    json_stream_init(&d->stream, file->data ? file->data : "", file->len);
+    int ret = read_document(t, d, err);
+    json_stream_release(&d->stream);
+    if (ret == 0)
+        ret = check_draft(d, err);
+    if (ret == 0)
+        ret = finish(t, d, path, NULL, err);
+    return ret ? err_in(err, "%s", path) : 0;
+}
+
+int tokenizer_load(struct tokenizer *t, const char *path, struct err *err)
 {
     struct draft d = {
         .unk_id = -1, .document = json_object(), .settings = json_object()};
     struct buf file = BUF_INIT;
+    struct rebuild by = {0};
+    bool is_known = false;
     int ret = -1;
 
+    t->added.is_0_23 = class_version(t->transformers) == CLASS_5_24;
     d.model = t->model = xcalloc(1, sizeof(*t->model));
-    if (read_file(path, &file, err))
+    if (read_file(path, &file, err) ||
+        class_read(t, file.data, file.len, &by, &is_known, err) ||
+        load_file(t, &d, path, &file, err))
         goto out;
-    json_stream_init(&d.stream, file.data ? file.data : "", file.len);
-    ret = read_document(t, &d, err);
-    json_stream_release(&d.stream);
-    if (ret == 0)
-        ret = check_draft(&d, err);
-    if (ret == 0)
-        ret = finish(t, &d, path, err);
-    if (ret == 0 && by && !is_rebuilt_same(&d, by)) {
-        t->other = rebuild(t, &d, by, path, err);
-        ret = t->other ? 0 : -1;
-    }
-    if (ret)
-        err_in(err, "%s", path);
+    ret = is_known && t->rule != TOKENIZER_FILE
+              ? follow_class(t, &d, &by, path, err)
+              : 0;
 out:
     for (int i = 0; i < PARTS; i++)
         json_decref(d.parts[i]);
     json_decref(d.document);
     json_decref(d.settings);
     free(d.model_type);
+    rebuild_release(&by);
     buf_release(&file);
     return ret;
 }

@@ -6,7 +6,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "tokenizer/byte_level.h"
-#include "tokenizer/tokenizer_internal.h"
+#include "tokenizer/class.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -192,7 +192,8 @@ static int read_special(struct tokenizer *t, const char *key, json_t *value,
                        "'%s': 'content' is empty or longer "
                        "than %d bytes",
                        key, MAX_ADDED_LEN);
-    *token = (struct added_token){.len = len, .id = id, .special = true};
+    *token = (struct added_token){
+        .len = len, .id = id, .special = true, .is_raw = true};
     if (json_has(value, "special") &&
         json_get_bool(value, "special", &token->special, err))
         return -1;
@@ -226,7 +227,8 @@ static int add_reserved(struct tokenizer *t, struct err *err)
             (struct added_token){.content = xasprintf("<|reserved_token_%lld|>",
                                                       (long long)(first + i)),
                                  .id = first + i,
-                                 .special = true};
+                                 .special = true,
+                                 .is_raw = true};
         token->len = strlen(token->content);
         if (!trie_put(t->added.all, token->content, token->len,
                       (uint32_t)t->added.count)) {
@@ -287,5 +289,5 @@ int tokenizer_load_tiktoken(struct tokenizer *t, const char *model_path,
     if (!steps->items[0].pattern || read_ranks(t->model, model_path, err) ||
         read_specials(t, err))
         return -1;
-    return added_index(t, err);
+    return added_index(&t->added, &t->chain.normalizer, err);
 }

@@ -279,7 +279,7 @@ static int refuse_difference(const struct tokenizer *t,
                    "tokenizer.json gives %zu ids, tokenizer_class '%s' gives "
                    "%zu; first difference at token %zu: %lld against %lld; the "
                    "protocol must say 'tokenizer': 'file' or 'class'",
-                   file->count, t->class_name, made->count, at, a, b);
+                   file->count, t->made_by, made->count, at, a, b);
 }
 
 int tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
@@ -307,7 +307,8 @@ int tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
     if (encode_one(t->other, text, len, add_special, &other, err))
         goto out;
     if (other.count != out->count ||
-        memcmp(other.ids, out->ids, out->count * sizeof(*out->ids)) != 0)
+        (out->count &&
+         memcmp(other.ids, out->ids, out->count * sizeof(*out->ids)) != 0))
         refuse_difference(t, out, &other, err);
     else
         ret = 0;
@@ -343,21 +344,6 @@ struct tokenizer *tokenizer_new(void)
     return t;
 }
 
-/* The file, and what the class makes of it where that is something else. */
-static int open_json(struct tokenizer *t, const char *json, struct err *err)
-{
-    struct rebuild rebuild = {0};
-    bool is_rebuilt = false;
-    int ret = class_read(t, &rebuild, &is_rebuilt, err);
-
-    if (t->rule == TOKENIZER_FILE)
-        is_rebuilt = false;
-    if (ret == 0)
-        ret = tokenizer_load(t, json, is_rebuilt ? &rebuild : NULL, err);
-    rebuild_release(&rebuild);
-    return ret;
-}
-
 static int open_folder(struct tokenizer *t, const char *dir, struct err *err)
 {
     char *json = path_join(dir, "tokenizer.json");
@@ -367,7 +353,7 @@ static int open_folder(struct tokenizer *t, const char *dir, struct err *err)
     if (!io_exists(json) && io_exists(ranks))
         ret = tokenizer_load_tiktoken(t, ranks, err);
     else
-        ret = open_json(t, json, err);
+        ret = tokenizer_load(t, json, err);
     free(json);
     free(ranks);
     return ret;
@@ -392,7 +378,7 @@ struct tokenizer *tokenizer_open(const char *path,
         ret = open_folder(t, path, err);
         ledger_free(own);
     } else {
-        ret = tokenizer_load(t, path, NULL, err);
+        ret = tokenizer_load(t, path, err);
     }
     t->transformers = NULL;
     t->ledger = NULL;
@@ -411,34 +397,25 @@ void tokenizer_free(struct tokenizer *t)
     scratch_free(atomic_exchange(t->spare, NULL));
     free(t->spare);
     chain_release(&t->chain);
-    for (size_t i = 0; i < t->added.count; i++)
-        free(t->added.items[i].content);
-    free(t->added.items);
-    free(t->added.by_id);
-    trie_free(t->added.all);
-    trie_free(t->added.raw);
-    trie_free(t->added.normalized);
+    added_release(&t->added);
     frames_release(&t->frames);
     model_free(t->model);
     for (size_t i = 0; i < t->warning_count; i++)
         free(t->warnings[i]);
     free(t->warnings);
     free(t->class_name);
+    free(t->made_by);
     free(t);
 }
 
 int64_t tokenizer_id(const struct tokenizer *t, const char *token)
 {
     size_t len = strlen(token);
-    uint32_t node = 0, at = TRIE_NONE;
+    const struct added_token *item =
+        added_find(&tokenizer_meant(t)->added, token, len);
 
-    for (size_t i = 0; i < len; i++)
-        if (!trie_step(t->added.all, &node, token[i], &at)) {
-            at = TRIE_NONE;
-            break;
-        }
-    if (at != TRIE_NONE)
-        return t->added.items[at].id;
+    if (item)
+        return item->id;
     return model_find(t->model, token, len);
 }
 
@@ -461,7 +438,7 @@ const struct added_token *tokenizer_added(const struct tokenizer *t, int64_t id)
 
 const char *tokenizer_piece(const struct tokenizer *t, int64_t id, size_t *len)
 {
-    const struct added_token *token = tokenizer_added(t, id);
+    const struct added_token *token = tokenizer_added(tokenizer_meant(t), id);
 
     if (!token)
         return vocab_text(&t->model->vocab, id, len);
@@ -471,11 +448,12 @@ const char *tokenizer_piece(const struct tokenizer *t, int64_t id, size_t *len)
 
 size_t tokenizer_size(const struct tokenizer *t)
 {
+    const struct added *added = &tokenizer_meant(t)->added;
     size_t size = t->model->vocab.limit;
 
-    for (size_t i = 0; i < t->added.count; i++)
-        if ((size_t)t->added.items[i].id >= size)
-            size = (size_t)t->added.items[i].id + 1;
+    for (size_t i = 0; i < added->count; i++)
+        if ((size_t)added->items[i].id >= size)
+            size = (size_t)added->items[i].id + 1;
     return size;
 }
 

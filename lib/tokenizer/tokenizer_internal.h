@@ -260,15 +260,58 @@ struct added_token {
     char *content;
     size_t len;
     int64_t id;
-    bool single_word, lstrip, rstrip, normalized, special;
+    bool single_word, lstrip, rstrip;
+    bool special;               /* given so at least once */
+    bool is_raw, is_normalized; /* where it is looked for, maybe in both */
+    char *shown; /* how it is decoded where that is not its content, or NULL */
+    bool is_shown_normalized;
 };
 
 struct added {
     struct added_token *items;
-    size_t count;
+    size_t count, cap;
     struct trie *all, *raw, *normalized; /* to the place in items */
     uint32_t *by_id;                     /* places, by rising id */
+    /*
+     * tokenizers 0.23 looks for a token only as it was given last, and decodes
+     * one that was ever to be normalized as its normalized form (which is then
+     * special only by that name).  0.22, beside transformers 5.5: content.
+     */
+    bool is_0_23;
 };
+
+/* A token that is to be added. */
+struct added_wish {
+    const char *content;
+    size_t len;
+    bool single_word, lstrip, rstrip, normalized, special;
+};
+
+void added_release(struct added *a);
+/* The tokens of another list, into an empty one. */
+void added_copy(struct added *a, const struct added *from);
+/* The token of that content, or NULL. */
+struct added_token *added_find(const struct added *a, const char *text,
+                               size_t len);
+/* Its text when decoded; *is_special: is it left out with the special ones? */
+const char *added_shown(const struct added *a, const struct added_token *token,
+                        bool *is_special);
+/*
+ * Adds them at once, as upstream's add_tokens() does: a token's id is its
+ * vocabulary id, else the next above all that are there.  One that was added
+ * before takes the new flags, but stays special, and (0.22) stays where it was
+ * looked for.
+ */
+void added_batch(struct added *a, const struct model *m,
+                 const struct added_wish *wishes, size_t count);
+/* Reads the list of a tokenizer.json (NULL: none). */
+int added_read(struct added *a, const struct model *m, const json_t *list,
+               struct err *err);
+/* Fills by_id and the tries that texts are searched with. */
+int added_index(struct added *a, const struct steps *normalizer,
+                struct err *err);
+/* The same tokens, found alike? */
+bool added_is_equal(const struct added *a, const struct added *b);
 
 typedef int added_each(void *arg, const struct added_token *token, size_t start,
                        size_t end, struct err *err);
@@ -297,8 +340,9 @@ struct tokenizer {
     struct frames frames;
     struct tokenizer *other; /* what the class makes of it, if not the same */
     enum tokenizer_rule rule;
-    char *class_name;
-    bool is_cut; /* tiktoken: long texts are cut before all else */
+    char *class_name; /* as the pack names it, or NULL */
+    char *made_by;    /* the class that upstream takes, or NULL */
+    bool is_cut;      /* tiktoken: long texts are cut before all else */
     char **warnings;
     size_t warning_count;
     const char *transformers;         /* while it is opened, as is ... */
@@ -307,39 +351,21 @@ struct tokenizer {
 };
 
 struct tokenizer *tokenizer_new(void);
+/* The one whose ids and texts count: t itself, or what the class makes of it.
+ */
+static inline const struct tokenizer *tokenizer_meant(const struct tokenizer *t)
+{
+    return t->other && t->rule == TOKENIZER_CLASS ? t->other : t;
+}
 /* The added token of an id, or NULL. */
 const struct added_token *tokenizer_added(const struct tokenizer *t,
                                           int64_t id);
-/* Reads the list of a tokenizer.json (NULL: none), giving each its id. */
-int added_read(struct tokenizer *t, json_t *list, struct err *err);
-/* Fills tries and by_id from items. */
-int added_index(struct tokenizer *t, struct err *err);
 /*
- * What a tokenizer_class puts in place of the file's components (NULL: none)
- * and the flags of the model it builds.
+ * Loads a tokenizer.json.  With a pack's ledger and a rule that asks for it,
+ * t->other becomes what the pack's class makes of it, where that is not the
+ * same.
  */
-struct rebuild {
-    json_t *normalizer, *pre_tokenizer, *decoder;
-    bool fuse_unk, byte_fallback;
-};
-/* Refuses the keys of tokenizer_config.json that change ids and that nobody
- * reads; notes those without effect. */
-int class_check(const struct section *config, struct err *err);
-
-/*
- * Reads what the pack's class makes of the file.  *is_rebuilt is false when it
- * takes the file as it is.
- */
-int class_read(struct tokenizer *t, struct rebuild *out, bool *is_rebuilt,
-               struct err *err);
-void rebuild_release(struct rebuild *r);
-
-/*
- * Loads a tokenizer.json.  Where `by` (NULL: nothing) would change what it
- * does, t->other becomes what the class makes of it.
- */
-int tokenizer_load(struct tokenizer *t, const char *path,
-                   const struct rebuild *by, struct err *err);
+int tokenizer_load(struct tokenizer *t, const char *path, struct err *err);
 /* Kimi's own cuts of a text before anything else looks at it. */
 typedef int tiktoken_each(void *arg, size_t start, size_t end, struct err *err);
 int tiktoken_cut(const char *text, size_t len, tiktoken_each *each, void *arg,

@@ -167,8 +167,8 @@ static const struct {
      "added_tokens: [0]: no 'single_word'"},
     {ERR_INPUT,
      SOME("added_tokens", "[{\"id\": 3, \"content\": \"x\", " FLAGS
-                          "}, {\"id\": 3, \"content\": \"x\", " FLAGS "}]"),
-     "added_tokens: [1]: 'x' occurs twice"},
+                          "}, {\"id\": 4, \"content\": \"x\", " FLAGS "}]"),
+     "added_tokens: [1]: 'x' has id 4 in the file, but upstream gives it 3"},
     {ERR_UNSUPPORTED, OF_MODEL("\"type\": \"WordPiece\", " VOCAB),
      "model: unknown type 'WordPiece'"},
     {ERR_UNSUPPORTED, OF_MODEL(VOCAB),
@@ -591,7 +591,8 @@ static void test_class(void)
     static const char plain[] =
         "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", "
         "\"model_max_length\": 1000000000000000019884624838656}";
-    static const char other[] = "{\"tokenizer_class\": \"OtherTokenizer\"}";
+    static const char other[] = "{\"tokenizer_class\": \"T5TokenizerFast\"}";
+    static const char nobody[] = "{\"tokenizer_class\": \"NobodysTokenizer\"}";
     struct tokenizer_options options = {.rule = TOKENIZER_UNSAID};
     struct err err = ERR_INIT;
     struct token_ids ids;
@@ -630,15 +631,21 @@ static void test_class(void)
     tokenizer_free(t);
     put_file("tokenizer_config.json", other, sizeof(other) - 1);
     t = tokenizer_open(folder, &options, &err);
-    ok(!t && err.code == ERR_UNSUPPORTED &&
-           strstr(err.text, "'OtherTokenizer'"),
-       "an unknown class cannot be followed: %s", err.text);
+    ok(!t && err.code == ERR_UNSUPPORTED && strstr(err.text, "'T5Tokenizer'"),
+       "a class that we do not build cannot be followed: %s", err.text);
     err_clear(&err);
     options.rule = TOKENIZER_UNSAID;
     t = tokenizer_open(folder, &options, &err);
     ok(t && tokenizer_warning(t, 0) &&
-           strstr(tokenizer_warning(t, 0), "OtherTokenizer"),
+           strstr(tokenizer_warning(t, 0), "T5Tokenizer"),
        "unsaid, the file is taken with a warning");
+    tokenizer_free(t);
+    put_file("tokenizer_config.json", nobody, sizeof(nobody) - 1);
+    options.rule = TOKENIZER_CLASS;
+    t = tokenizer_open(folder, &options, &err);
+    tokenizer_encode(t, text, 3, false, &ids, &err);
+    ok(t && ids.count == 1 && !tokenizer_warning(t, 0),
+       "a class that upstream does not know takes the file: %s", err.text);
     tokenizer_free(t);
     is_int(tokenizer_rule_parse("fast", &options.rule, &err), -1,
            "another word for the rule is refused");

@@ -1,0 +1,148 @@
+/*
+ * What upstream's AutoTokenizer made of small packs: with transformers 5.5.0
+ * (tokenizers 0.22.2) and 5.24.0 (0.23.3).  tests/oracle/tokenizer_classes.py
+ * recorded them in fixtures/tokenizer/classes.jsonl.
+ */
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "tap.h"
+#include "tokenizer/tokenizer.h"
+#include "json/json.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/assay-classes-XXXXXX";
+static const char *const names[] = {"tokenizer.json", "tokenizer_config.json",
+                                    "config.json", "special_tokens_map.json",
+                                    "added_tokens.json"};
+enum { NAMES = sizeof(names) / sizeof(names[0]) };
+
+/* NULL files: empties the folder. */
+static bool put_files(const json_t *files)
+{
+    struct err err = ERR_INIT;
+    bool good = true;
+
+    for (int i = 0; i < NAMES; i++) {
+        const json_t *tree = json_object_get(files, names[i]);
+        char *path = path_join(folder, names[i]);
+
+        unlink(path);
+        if (tree) {
+            char *text = json_dumps(tree, JSON_COMPACT);
+
+            good = io_write_file(path, text, strlen(text), &err) == 0 && good;
+            free(text);
+        }
+        free(path);
+    }
+    return good;
+}
+
+static bool is_encoded(const struct tokenizer *t, const json_t *text,
+                       const json_t *want, bool may_refuse)
+{
+    struct err err = ERR_INIT;
+    struct token_ids ids;
+
+    token_ids_init(&ids);
+    int failed = tokenizer_encode(t, json_string_value(text),
+                                  json_string_length(text), false, &ids, &err);
+    bool good = failed ? may_refuse && err.code == ERR_UNSUPPORTED
+                       : ids.count == json_array_size(want);
+    for (size_t i = 0; good && !failed && i < ids.count; i++)
+        good = ids.ids[i] == json_integer_value(json_array_get(want, i));
+    if (!good)
+        diag("%s: %s", json_string_value(text), err.text);
+    token_ids_release(&ids);
+    return good;
+}
+
+static bool is_decoded(const struct tokenizer *t, const json_t *list,
+                       const json_t *want)
+{
+    struct err err = ERR_INIT;
+    struct buf got = BUF_INIT;
+    int64_t ids[64];
+    size_t n = json_array_size(list);
+
+    for (size_t i = 0; i < n && i < 64; i++)
+        ids[i] = json_integer_value(json_array_get(list, i));
+    bool good = n <= 64 &&
+                tokenizer_decode(t, ids, n, false, &got, &err) == 0 &&
+                got.len == json_string_length(want) &&
+                (got.len == 0 ||
+                 memcmp(got.data, json_string_value(want), got.len) == 0);
+    if (!good)
+        diag("wanted '%s', got '%s' %s", json_string_value(want),
+             got.data ? got.data : "", err.text);
+    buf_release(&got);
+    return good;
+}
+
+/* Asked for the class: upstream's.  Not asked: the same, or a refusal. */
+static bool check(const json_t *line, const char *version,
+                  enum tokenizer_rule rule)
+{
+    const struct tokenizer_options options = {.rule = rule,
+                                              .transformers = version};
+    const json_t *want = json_object_get(line, version);
+    const json_t *texts = json_object_get(line, "texts");
+    const json_t *lists = json_object_get(line, "lists");
+    const json_t *ids = json_object_get(want, "ids");
+    const json_t *decode = json_object_get(want, "decode");
+    struct err err = ERR_INIT;
+    struct tokenizer *t = tokenizer_open(folder, &options, &err);
+    bool good = t != NULL;
+
+    if (!t)
+        diag("%s", err.text);
+    for (size_t i = 0; t && i < json_array_size(texts); i++)
+        good = is_encoded(t, json_array_get(texts, i), json_array_get(ids, i),
+                          rule == TOKENIZER_UNSAID) &&
+               good;
+    for (size_t i = 0;
+         t && rule == TOKENIZER_CLASS && i < json_array_size(lists); i++)
+        good = is_decoded(t, json_array_get(lists, i),
+                          json_array_get(decode, i)) &&
+               good;
+    tokenizer_free(t);
+    return good;
+}
+
+int main(void)
+{
+    static const char *const versions[] = {"5.5.0", "5.24.0"};
+    static const char path[] = "fixtures/tokenizer/classes.jsonl";
+    struct err err = ERR_INIT;
+    struct buf text = BUF_INIT;
+
+    if (!mkdtemp(folder))
+        return 1;
+    if (!ok(io_read_file(path, IO_JSON_CAP, &text, &err) == 0, "%s is there",
+            path))
+        diag("%s", err.text);
+    for (size_t at = 0; at < text.len;) {
+        const char *end = memchr(text.data + at, '\n', text.len - at);
+        size_t len = end ? (size_t)(end - text.data) - at : text.len - at;
+        json_t *line = json_parse(text.data + at, len, &err);
+
+        at += len + 1;
+        for (int i = 0; i < 2; i++) {
+            if (!json_object_get(line, versions[i]))
+                continue; /* upstream refused it */
+            put_files(json_object_get(line, "files"));
+            bool good = check(line, versions[i], TOKENIZER_CLASS);
+            good = check(line, versions[i], TOKENIZER_UNSAID) && good;
+            ok(good, "pack %s as transformers %s makes it",
+               json_string_value(json_object_get(line, "name")), versions[i]);
+        }
+        json_decref(line);
+    }
+    put_files(NULL);
+    rmdir(folder);
+    buf_release(&text);
+    return done();
+}
