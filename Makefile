@@ -1,5 +1,6 @@
 # Assay: build, check, install, and the chains a user runs.  One file, no
 # recursion; a new folder under lib/, tools/ or tests/ is found by itself.
+# `make help` prints the lines that begin with "#:".
 
 # Debian packages that building, testing and the man pages need.
 PACKAGES := gcc libc6-dev make pkg-config libjansson-dev libssl-dev \
@@ -22,6 +23,10 @@ PREFIX  ?= /usr/local
 CC      ?= cc
 CFLAGS  ?= -O2 -g
 PYTHON  ?= python3
+
+# Commands are shown by a word and a file; V=1 shows them whole.
+Q    := $(if $V,,@)
+says  = $(if $V,,@printf '%-4s%s\n' $1 $@)
 
 # A variant (SAN=1, VARIANT=name) builds in a folder of its own.
 VARIANT ?= $(if $(SAN),san)
@@ -51,42 +56,55 @@ HEADERS   := $(wildcard lib/*/*.h)
 MAN_SRCS  := $(wildcard tools/*/*.scd man/*.scd)
 MAN_PAGES := $(patsubst %.scd,$O/man/%,$(notdir $(MAN_SRCS)))
 
+#: make              builds the four programs, build/assay-NAME; V=1 shows commands
 all: build
 build: $(PROGRAMS)
+# needs NAMES: a goal's settings that must be given.
+needs = $(foreach v,$1,$(if $($v),,$(error make $@ needs $v=)))
+help:
+	@echo 'make deps GOAL...   first installs what Debian packages are missing'
+	@sed -n 's/^#: //p' Makefile
 tests: $(TEST_BINS)
 
 $O/libassay.a: $(LIB_OBJS)
+	$(call says,AR)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$Q$(AR) rcs $@ $^
 define program
 $O/assay-$(1): $(patsubst %.c,$O/%.o,$(wildcard tools/$(1)/*.c)) $O/libassay.a
-	$$(CC) $$(ALL_CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(ALL_LIBS)
+	$$(call says,LD)
+	$$Q$$(CC) $$(ALL_CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(ALL_LIBS)
 endef
 $(foreach tool,$(TOOLS),$(eval $(call program,$(tool))))
 $O/tests/%: $O/tests/unit/%.o $O/libassay.a
+	$(call says,LD)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
+	$Q$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
 
 $O/bench/%: $O/tests/bench/%.o $O/libassay.a
+	$(call says,LD)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
+	$Q$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
 
 # Kernel forms for one instruction set; chosen at run time.
 $O/%_avx2.o: ISA := -mavx2 -mfma -mf16c
 
 $O/%.o: %.c $O/flags
+	$(call says,CC)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ISA) -MMD -MP -c -o $@ $<
+	$Q$(CC) $(ALL_CFLAGS) $(ISA) -MMD -MP -c -o $@ $<
 $O/flags: FORCE
 	@mkdir -p $O; echo '$(CC) $(ALL_CFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS)' >$@
 -include $(LIB_OBJS:.o=.d) $(TOOL_OBJS:.o=.d) $(TEST_OBJS:.o=.d)
 
+#: make check        builds and runs every test; SAN=1 under the sanitizers
 # The suite: C and shell tests both speak TAP; prove runs them side by side.
 JOBS ?= 2
 check: build tests man check-layers check-headers
 	ASSAY_BIN=$O prove -j$(JOBS) --timer \
 	    $(TEST_BINS) $(wildcard tests/cli/*.t tests/pipeline/*.t)
 
+#: make bench        the speed of kernels, of verify and of audit
 # Speed is measured, never asserted: prints each kernel's and its ratios.
 bench: $(patsubst tests/bench/%.c,$O/bench/%,$(wildcard tests/bench/*.c)) $O/assay-receipt
 	@for b in $(filter-out $O/assay-%,$^); do $$b || exit; done
@@ -110,15 +128,18 @@ check-headers:
 
 man: $(MAN_PAGES)
 define page
+	$(call says,MAN)
 	@mkdir -p $(@D)
-	scdoc <$< >$@
-	mandoc -T lint -W error $@
+	$Qscdoc <$< >$@
+	$Qmandoc -T lint -W error $@
 endef
 $O/man/%: tools/*/%.scd
 	$(page)
 $O/man/%: man/%.scd
 	$(page)
 
+#: make qualify      from receipt to verdict; SIZE= PACK= REFERENCE= CASES= ROOT=,
+#:                   CANDIDATE=: pipelines/qualify --help
 # The chain a user runs: SIZE=, PACK=, REFERENCE=, CANDIDATE=, ROOT= ... go on
 # to pipelines/qualify, which tells them all (--help).
 CHAIN := SIZE ROOT PACK RECEIPT REFERENCE CASES PROTOCOL GATES CANDIDATE \
@@ -131,28 +152,39 @@ ifeq ($(SIZE),smollm2)
 else
 	@ASSAY_BIN=$O pipelines/qualify $(foreach v,$(CHAIN),$(if $($v),$v='$($v)'))
 endif
+#: make parity       MODEL= INPUT= [PRECISION=]: hidden states against upstream's;
+#:                   pipelines/parity --help
 # Hidden states against upstream's: MODEL=, INPUT=, and what parity --help tells.
 PARITY := MODEL INPUT REVISION RECEIPT PRECISION ATTN DEVICE GATES OUT TRACE \
           THREADS
 lower = $(shell echo $1 | tr A-Z a-z)
 parity: build
+	$(call needs,MODEL INPUT)
 	@ASSAY_BIN=$O pipelines/parity $(if $(TEXT),--text) \
 	    $(foreach v,$(PARITY),$(if $($v),--$(call lower,$v) '$($v)'))
+#: make smoke        [SIZE= PACK= CASE= TOKENS=]: one case answered by greedy tokens
 # Does a pack run at all: one case answered by greedy tokens.
 smoke: build
 	@ASSAY_BIN=$O pipelines/smoke $(foreach v,SIZE ROOT PACK RECEIPT CASES \
 	    PROTOCOL CASE TOKENS,$(if $($v),$v='$($v)'))
+#: make audit        RUN= or ROOT= [SIGNERS= PACK= AGAINST=]: what evidence proves
 # What evidence proves: RUN= a run or a bundle, or ROOT= all of them.
 audit: build
 	@ASSAY_BIN=$O pipelines/audit $(if $(SIGNERS),--signers='$(SIGNERS)') \
 	    $(if $(PACK),--recompute='$(PACK)') $(if $(AGAINST),--against='$(AGAINST)') \
 	    $(if $(RUN),'$(RUN)','ROOT=$(or $(ROOT),evidence)')
+#: make sign         RUN= KEY=: an SSH signature over a run's seal
 # An SSH signature over a run's seal: RUN=, KEY= (an OpenSSH private key).
 sign: build
-	@$O/assay-receipt sign $(if $(KEY),--key '$(KEY)') $(if $(RUN),'$(RUN)')
+	$(call needs,RUN KEY)
+	@$O/assay-receipt sign --key '$(KEY)' '$(RUN)'
+#: make archive      RUN= [OUT=]: a sealed run as one file
 archive: build
-	@ASSAY_BIN=$O pipelines/archive $(if $(RUN),'$(RUN)') $(if $(OUT),'$(OUT)')
+	$(call needs,RUN)
+	@ASSAY_BIN=$O pipelines/archive '$(RUN)' $(if $(OUT),'$(OUT)')
 
+#: make reference    SIZE= PACK=, or MODEL= OUT= [TRACE=]: records upstream (Python);
+#:                   pipelines/reference/run --help
 # Records upstream (SIZE=, PACK=, ROOT= ... as above, TRACE=, CALIBRATE=), or its
 # states for token ids (MODEL=, OUT=, INPUT=, LENGTHS=, SEED=, TRACE=), with the
 # Python environment at VENV, which is made when there is none.
@@ -168,6 +200,7 @@ mutant: build
 	    $(patsubst %.c,$O/%.o,$(wildcard tools/forward/*.c)) '$(FILE)' \
 	    $O/libassay.a $(ALL_LIBS)
 
+#: make install      [PREFIX= DESTDIR=]: programs, chains and man pages
 install: build man
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/assay
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
@@ -263,7 +296,7 @@ clean:
 FORCE:
 # A page that does not lint, or a file cut short, must not pass for made.
 .DELETE_ON_ERROR:
-.PHONY: all build tests check bench \
+.PHONY: all build help tests check bench \
         check-builds check-layers check-headers man qualify parity mutant smoke audit \
         archive sign synth reference \
         goldens oracle oracle-tokenizer oracle-jinja oracle-image bench-tokenizer bench-image fuzz install clean FORCE

@@ -533,7 +533,9 @@ static int check_names(const struct open_file *a, const struct open_file *b,
         const char *name = safetensors_at(a->st, i)->name;
 
         if (safetensors_find(b->st, name))
-            return err_set(err, ERR_INPUT, "tensor '%.100s' is in %s and in %s",
+            return err_set(err, ERR_INPUT,
+                           "tensor '%.100s' is in %s and in %s: --files names "
+                           "those to read",
                            name, a->file->path, b->file->path);
     }
     return 0;
