@@ -185,7 +185,8 @@ static bool attribute(struct rt *rt, struct jval obj, struct jval name,
         return true;
     }
     text = rt_printf(rt, "%.*s", (int)name.s->len, name.s->data);
-    if (strlen(text) != name.s->len || !jmethod_exists(obj, text, &is_unsafe))
+    if (strlen(text) != name.s->len ||
+        !jmethod_exists(rt, obj, text, &is_unsafe))
         return false;
     *out = is_unsafe ? unsafe_undef(rt, obj, name) : method(rt, obj, name);
     return true;
@@ -227,6 +228,10 @@ static bool item(struct rt *rt, struct jval obj, struct jval key,
         else
             *out = obj.list->v[i];
         return true;
+    case JV_FUNC:
+        if (obj.func == JF_DICT && !rt->t->is_524)
+            rt_fail(rt, ERR_UNSUPPORTED, "an item of the class dict");
+        return false;
     default:
         return false;
     }

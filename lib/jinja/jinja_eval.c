@@ -197,6 +197,7 @@ static struct jval call_macro(struct rt *rt, const struct jmacro *m,
     struct joutput capture;
     size_t i;
 
+    jargs_no_self(rt, args);
     enter_call(rt);
     for (i = 0; i < n->more.n; i++) {
         has_own_caller |= strcmp(n->more.v[i]->name, "caller") == 0;
@@ -307,9 +308,19 @@ struct jval jinja_call(struct rt *rt, struct jval callee, struct jargs *args)
     return v;
 }
 
-/* The arguments of a call, filter or test. */
+static void put_keyword(struct rt *rt, struct jdict *kw, struct jval key,
+                        struct jval v)
+{
+    if (jdict_get(rt, kw, key))
+        rt_fail(rt, ERR_INPUT, "multiple values for keyword argument '%.*s'",
+                (int)(key.s->len < 100 ? key.s->len : 100), key.s->data);
+    jdict_put(rt, kw, key, v);
+}
+
+/* The arguments of a call, filter or test; a call block's `caller` stands
+ * before what ** adds. */
 static struct jargs eval_args(struct rt *rt, struct jact *act,
-                              const struct jnode *n)
+                              const struct jnode *n, struct jval caller)
 {
     struct jval list = jval_list(rt, JV_LIST, n->list.n), v;
     struct jargs args = {0};
@@ -324,11 +335,13 @@ static struct jargs eval_args(struct rt *rt, struct jact *act,
     }
     args.v = list.list->v;
     args.n = list.list->n;
-    if (n->kw_n || n->star2)
+    if (n->kw_n || n->star2 || caller.type != JV_MISSING)
         args.kw = rt_alloc(rt, sizeof(*args.kw));
     for (size_t i = 0; i < n->kw_n; i++)
         jdict_put(rt, args.kw, jval_cstr(rt, n->kw[i].key),
                   eval(rt, act, n->kw[i].value));
+    if (caller.type != JV_MISSING)
+        put_keyword(rt, args.kw, jval_cstr(rt, "caller"), caller);
     if (n->star2) {
         v = eval(rt, act, n->star2);
         if (v.type != JV_DICT)
@@ -338,9 +351,7 @@ static struct jargs eval_args(struct rt *rt, struct jact *act,
         for (size_t i = 0; i < v.dict->n; i++) {
             if (v.dict->v[i].key.type != JV_STR)
                 rt_fail(rt, ERR_INPUT, "keywords must be strings");
-            if (jdict_get(rt, args.kw, v.dict->v[i].key))
-                rt_fail(rt, ERR_INPUT, "multiple values for keyword argument");
-            jdict_put(rt, args.kw, v.dict->v[i].key, v.dict->v[i].value);
+            put_keyword(rt, args.kw, v.dict->v[i].key, v.dict->v[i].value);
         }
     }
     return args;
@@ -441,7 +452,7 @@ static struct jval eval_call(struct rt *rt, struct jact *act,
                              const struct jnode *n)
 {
     struct jval callee = eval(rt, act, n->a);
-    struct jargs args = eval_args(rt, act, n);
+    struct jargs args = eval_args(rt, act, n, jval_missing);
 
     rt->at = n->at;
     return jinja_call(rt, callee, &args);
@@ -456,7 +467,7 @@ static struct jval eval_builtin(struct rt *rt, struct jact *act,
                 "no %s named '%.100s'",
                 n->type == JN_FILTER ? "filter" : "test", n->name);
     }
-    struct jargs args = eval_args(rt, act, n);
+    struct jargs args = eval_args(rt, act, n, jval_missing);
     rt->at = n->at;
     return n->type == JN_FILTER ? jfilter_call(rt, n->op, v, &args)
                                 : jval_bool(jtest_call(rt, n->op, v, &args));
@@ -738,13 +749,8 @@ static void exec_call_block(struct rt *rt, struct jact *act,
 {
     struct jval caller = make_macro(rt, act, n, NULL);
     struct jval callee = eval(rt, act, n->a->a);
-    struct jargs args = eval_args(rt, act, n->a);
+    struct jargs args = eval_args(rt, act, n->a, caller);
 
-    if (!args.kw)
-        args.kw = rt_alloc(rt, sizeof(*args.kw));
-    if (jdict_find(rt, args.kw, "caller"))
-        rt_fail(rt, ERR_INPUT, "multiple values for keyword argument 'caller'");
-    jdict_put(rt, args.kw, jval_cstr(rt, "caller"), caller);
     rt->at = n->at;
     write_text(rt, n->at, jinja_call(rt, callee, &args));
 }

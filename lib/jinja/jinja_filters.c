@@ -39,6 +39,12 @@ void jargs_bind(struct rt *rt, struct jargs *args, const char *what,
         rt_fail(rt, ERR_INPUT, "%s: unexpected keyword argument", what);
 }
 
+void jargs_no_self(struct rt *rt, const struct jargs *args)
+{
+    if (args->kw && jdict_find(rt, args->kw, "self"))
+        rt_fail(rt, ERR_INPUT, "multiple values for argument 'self'");
+}
+
 bool jargs_flag(struct rt *rt, struct jval v, bool otherwise)
 {
     return v.type == JV_MISSING ? otherwise : jval_truth(rt, v);
@@ -459,7 +465,7 @@ static struct jval f_attr(struct rt *rt, struct jval v, struct jargs *args)
         bool is_unsafe;
         char *text = rt_printf(rt, "%.*s", (int)name.s->len, name.s->data);
 
-        if (!jmethod_exists(v, text, &is_unsafe))
+        if (!jmethod_exists(rt, v, text, &is_unsafe))
             return jval_undef_name(rt, v, name);
     }
     return jinja_getattr(rt, v, name);

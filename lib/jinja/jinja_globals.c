@@ -74,6 +74,8 @@ static struct jval call_dict(struct rt *rt, struct jargs *args, bool is_ns)
             jdict_put(rt, out.dict, pair.list->v[0], pair.list->v[1]);
         }
     }
+    if (!is_ns && rt->t->is_524)
+        jargs_no_self(rt, args);
     for (size_t i = 0; args->kw && i < args->kw->n; i++)
         jdict_put(rt, out.dict, args->kw->v[i].key, args->kw->v[i].value);
     if (is_ns) {

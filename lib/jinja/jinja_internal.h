@@ -537,9 +537,12 @@ struct jval jfilter_getter(struct rt *rt, struct jval v, struct jval path,
 void jargs_bind(struct rt *rt, struct jargs *args, const char *what,
                 const char *names, size_t need, bool positional,
                 struct jval *out);
+/* Python's own methods take no keyword `self`: it would be given twice. */
+void jargs_no_self(struct rt *rt, const struct jargs *args);
 
 /* jinja_methods.c */
-bool jmethod_exists(struct jval self, const char *name, bool *is_unsafe);
+bool jmethod_exists(const struct rt *rt, struct jval self, const char *name,
+                    bool *is_unsafe);
 struct jval jmethod_call(struct rt *rt, struct jmethod *m, struct jargs *args);
 struct jval jstr_case(struct rt *rt, struct jval v, const char *how);
 struct jval jstr_strip(struct rt *rt, struct jval v, struct jval chars,

@@ -41,7 +41,8 @@ static const char container_names[] =
     "__len__ __getitem__ __contains__ __iter__ __add__ __mul__ __rmul__ "
     "__getnewargs__ __mod__ __rmod__";
 
-bool jmethod_exists(struct jval self, const char *name, bool *is_unsafe)
+bool jmethod_exists(const struct rt *rt, struct jval self, const char *name,
+                    bool *is_unsafe)
 {
     const char *methods = "", *changing = "";
 
@@ -108,8 +109,10 @@ bool jmethod_exists(struct jval self, const char *name, bool *is_unsafe)
         methods = "close send throw";
         break;
     case JV_FUNC:
-        if (self.func == JF_DICT)
-            methods = "fromkeys";
+        if (self.func == JF_DICT) /* before 5.24 the class itself */
+            methods = rt->t->is_524 ? "fromkeys"
+                                    : "clear copy fromkeys get items keys pop "
+                                      "popitem setdefault update values";
         if (self.func == JF_CYCLER)
             methods = "next reset current";
         break;
