@@ -7,17 +7,9 @@
 A=$SHARED/data/families/kimi-k2.5-a
 [ -d "$A" ] || skip_all "no kimi-k2.5-a"
 
-pass f32 f32 parity-f32.json
-pass f64 f64 parity-f32.json
-for record in 0 1; do
-    for p in f32 f64; do
-        holds $p records.$record.relativeError 'v <= 1e-5' \
-            "record $record within 1e-5 of upstream's f32 pass"
-    done
-done
+near_f32
 pass bf16 bf16 parity.json
-holds bf16 overall.equalPositions 'v == 127' "every position equal in every bit"
-holds bf16 overall.relativeError 'v == 0' "no error at all"
+every_bit bf16
 pass exact bf16 parity.json --attn flash-exact
 holds exact overall.relativeError 'v > 0' \
     "the exact exponential is seen as another one"

@@ -4,32 +4,18 @@
 # transformers 5.24.0: f32 and f64 within 1e-5 of its f32 pass, bf16 equal to its
 # bf16 pass in every bit.
 . tests/support/tap.sh
-
-pass() { # NAME MODEL PRECISION INPUT OPTION...
-    name=$1 model=$2 precision=$3 input=$4
-    shift 4
-    runs 0 "$name: the pass runs" "$(bin forward)" --model "$model" \
-        --parity "$input" --precision "$precision" "$@" --out "$T/$name"
-    runs 0 "$name: it is compared" "$(bin compare)" --parity "$input" \
-        --text "$T/$name"
-    cp "$T/out" "$T/$name.text"
-}
-holds() { # NAME KEY AWK-CONDITION-ON-v SENTENCE
-    awk -v key="$2:" '$1 == key {v = $2; ok = ('"$3"')} END {exit !ok}' \
-        "$T/$1.text"
-    ok $? "$1: $4"
-}
+. tests/support/parity.sh
 
 for m in llama3 llama-linear qwen3; do
     F=fixtures/text/$m
     for p in f32 f64; do
-        pass $m-$p $F $p $F/parity-f32.json
+        pass_of $m-$p $F $p $F/parity-f32.json
         holds $m-$p overall.relativeError 'v <= 1e-5' "within 1e-5 of f32"
     done
-    pass $m-bf16 $F bf16 $F/parity.json
+    pass_of $m-bf16 $F bf16 $F/parity.json
     holds $m-bf16 overall.equalPositions 'v == 48' "every position in every bit"
     holds $m-bf16 overall.relativeError 'v == 0' "no error at all"
-    pass $m-floor $F f32 $F/parity.json
+    pass_of $m-floor $F f32 $F/parity.json
     holds $m-floor overall.relativeError 'v > 0.001' "bf16 rounds more than f32"
 done
 
@@ -43,7 +29,7 @@ edited() { # NAME FROM TO MODEL
 }
 seen() { # NAME FROM TO MODEL
     edited "$@"
-    pass "$1" "$T/$1-pack" f32 "fixtures/text/$4/parity-f32.json"
+    pass_of "$1" "$T/$1-pack" f32 "fixtures/text/$4/parity-f32.json"
     holds "$1" overall.relativeError 'v > 1e-4' "is seen"
 }
 seen low '"low_freq_factor": 1.0' '"low_freq_factor": 2.0' llama3

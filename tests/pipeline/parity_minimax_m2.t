@@ -3,35 +3,13 @@
 # f32 and f64 within 1e-5 of its f32 pass, bf16 equal to its bf16 pass in every
 # bit, f32 as far from it as the README says every f32 engine is.
 . tests/support/tap.sh
+. tests/support/parity.sh
 A=$SHARED/data/families/minimax-m2-a
 [ -d "$A" ] || skip_all "no minimax-m2-a"
 
-pass() { # NAME PRECISION INPUT OPTION...
-    name=$1 precision=$2 input=$3
-    shift 3
-    runs 0 "$name: the pass runs" "$(bin forward)" --model "$A" \
-        --parity "$A/$input" --precision "$precision" "$@" --out "$T/$name"
-    runs 0 "$name: it is compared" "$(bin compare)" --parity "$A/$input" \
-        --text "$T/$name"
-    cp "$T/out" "$T/$name.text"
-}
-holds() { # NAME KEY AWK-CONDITION-ON-v SENTENCE
-    awk -v key="$2:" '$1 == key {v = $2; ok = ('"$3"')} END {exit !ok}' \
-        "$T/$1.text"
-    ok $? "$1: $4"
-}
-
-pass f32 f32 parity-f32.json
-pass f64 f64 parity-f32.json
-for record in 0 1; do
-    for p in f32 f64; do
-        holds $p records.$record.relativeError 'v <= 1e-5' \
-            "record $record within 1e-5 of upstream's f32 pass"
-    done
-done
+near_f32
 pass bf16 bf16 parity.json
-holds bf16 overall.equalPositions 'v == 127' "every position equal in every bit"
-holds bf16 overall.relativeError 'v == 0' "no error at all"
+every_bit bf16
 pass floor f32 parity.json
 holds floor records.0.relativeError 'v >= 0.0079 && v < 0.0081' "0.80 %"
 holds floor records.1.relativeError 'v >= 0.0073 && v < 0.0075' "0.74 %"
@@ -39,27 +17,9 @@ pass exact bf16 parity.json --attn flash-exact
 holds exact overall.relativeError 'v > 0.001' \
     "the exact exponential is seen as another kernel"
 
-for option in "--threads 1" "--kernel plain"; do
-    # shellcheck disable=SC2086
-    pass divided bf16 parity.json $option
-    cmp -s "$T/bf16/states-0.safetensors" "$T/divided/states-0.safetensors" &&
-        cmp -s "$T/bf16/states-1.safetensors" "$T/divided/states-1.safetensors"
-    ok $? "$option changes no bit"
-    rm -r "$T/divided"
-done
+divided bf16 bf16 parity.json
 
 # ---- layouts and spellings of one model: the same bytes
-repack() { python3 tests/support/repack.py "$A" "$@"; }
-same() { # NAME OPTION...: of repack.py
-    name=$1
-    shift
-    rm -rf "$T/pack" "$T/same"
-    repack "$T/pack" "$@"
-    runs 0 "$name: the pass runs" "$(bin forward)" --model "$T/pack" \
-        --parity "$A/parity.json" --precision bf16 --out "$T/same"
-    cmp -s "$T/same/states-1.safetensors" "$T/bf16/states-1.safetensors"
-    ok $? "$name: the same bytes"
-}
 theta="--drop rope_parameters --set rope_theta=5000000"
 # shellcheck disable=SC2086
 if command -v python3 >/dev/null; then
@@ -74,15 +34,6 @@ if command -v python3 >/dev/null; then
     same "what vendors add" --set use_qk_norm=true --set 'scoring_func="sigmoid"' \
         --set shared_intermediate_size=0 --set use_mtp=true \
         --set num_experts=8
-    refused() { # STATUS WORDS OPTION...
-        status=$1 words=$2
-        shift 2
-        rm -rf "$T/pack"
-        repack "$T/pack" "$@"
-        runs "$status" "refused: $words" "$(bin forward)" --model "$T/pack" \
-            --parity "$A/parity.json" --out "$T/never"
-        says "$words" "in these words"
-    }
     refused 4 "'attn_logit_softcapping' is not known" \
         --set attn_logit_softcapping=30
     refused 4 "'use_qk_norm' is false, only true" --set use_qk_norm=false
@@ -99,7 +50,7 @@ if command -v python3 >/dev/null; then
     refused 3 "record 0: layer 1: position 0 is not finite" \
         --nan layers.1.self_attn.o_proj
     rm -rf "$T/pack"
-    repack "$T/pack" --set num_hidden_layers=2
+    python3 tests/support/repack.py "$A" "$T/pack" --set num_hidden_layers=2
     runs 0 "layers past the last are further predictors, and ignored" \
         "$(bin forward)" --model "$T/pack" --parity "$A/parity.json" \
         --out "$T/two"
