@@ -4,8 +4,8 @@
 #include "kernels/round.h"
 #include "kernels/softmax.h"
 
-static float chain128(const float *a, int64_t a_step, const float *b,
-                      int64_t b_step, int64_t n)
+static float strided128(const float *a, int64_t a_step, const float *b,
+                        int64_t b_step, int64_t n)
 {
     float y = 0;
 
@@ -32,7 +32,7 @@ static void by_hand(float *y, const float *q, const float *k, const float *v,
         scaled[i] =
             round_to(t, a->kind == ATTENTION_FULL ? q[i] : scale * q[i]);
     for (int64_t j = 0; j < keys; j++) {
-        s[j] = chain128(scaled, 1, k + j * step, 1, dim);
+        s[j] = strided128(scaled, 1, k + j * step, 1, dim);
         s[j] = round_to(t, a->kind == ATTENTION_FULL ? scale * s[j] : s[j]);
     }
     if (a->kind == ATTENTION_UNFUSED) {
@@ -43,7 +43,7 @@ static void by_hand(float *y, const float *q, const float *k, const float *v,
         sum = softmax_exp(s, s, softmax_max(s, keys), keys);
     }
     for (int64_t i = 0; i < dim; i++)
-        y[i] = chain128(s, 1, v + i, step, keys) / sum;
+        y[i] = strided128(s, 1, v + i, step, keys) / sum;
     free(scaled), free(s);
 }
 

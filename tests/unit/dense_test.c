@@ -18,21 +18,6 @@ static struct dense_weight make(enum dtype dtype, int64_t out, int64_t in,
     return (struct dense_weight){dtype, out, in, data};
 }
 
-/* The order, word for word, from decoded weights. */
-static float chain128(const float *x, const float *w, int64_t n)
-{
-    float y = 0;
-
-    for (int64_t k = 0; k < n; k += 128) {
-        float c = 0;
-
-        for (int64_t i = k; i < n && i < k + 128; i++)
-            c = fmaf(x[i], w[i], c);
-        y = y + c;
-    }
-    return y;
-}
-
 static void test_order(void)
 {
     static const int64_t ins[] = {1, 5, 127, 128, 129, 300};

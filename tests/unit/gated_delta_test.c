@@ -35,20 +35,6 @@ static void release(struct inputs *in)
     free(in->g), free(in->beta), free(in->state);
 }
 
-static float chain128(const float *a, const float *b, int64_t n)
-{
-    float y = 0;
-
-    for (int64_t k = 0; k < n; k += 128) {
-        float c = 0;
-
-        for (int64_t i = k; i < n && i < k + 128; i++)
-            c = fmaf(a[i], b[i], c);
-        y = y + c;
-    }
-    return y;
-}
-
 /* Steps 1 to 5, one after the other, each over the whole row. */
 static void test_steps(int64_t key_dim)
 {

@@ -5,49 +5,8 @@
 #include "kernels/posembed.h"
 #include "kernels/rope.h"
 #include "kernels/round.h"
-#include "safetensors/safetensors.h"
+#include "recorded.h"
 #include "tap.h"
-
-static struct safetensors *open_file(const char *path)
-{
-    struct err err = ERR_INIT;
-    struct safetensors *st = safetensors_open(path, &err);
-
-    if (!st) {
-        ok(false, "%s", err.text);
-        exit(1);
-    }
-    return st;
-}
-
-/* A tensor as floats; *count of them. */
-static float *load(const struct safetensors *st, const char *name,
-                   int64_t *count)
-{
-    struct err err = ERR_INIT;
-    struct tensor t;
-
-    if (safetensors_load(st, name, 1 << 28, &t, &err)) {
-        ok(false, "%s", err.text);
-        exit(1);
-    }
-    *count = shape_count(&t.shape);
-    float *x = malloc((size_t)*count * sizeof(*x) + 1);
-    if (!x)
-        exit(1);
-    dtype_to_f32(t.dtype, t.data, (size_t)*count, x);
-    tensor_release(&t);
-    return x;
-}
-
-static int differ(const float *a, const float *b, int64_t n)
-{
-    int count = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        count += a[i] != b[i];
-    return count;
-}
 
 static void read_grid(const struct safetensors *st, const char *name,
                       struct posembed_grid *grid)
@@ -68,7 +27,7 @@ static void test_recorded(void)
     static float table[SIDE * SIDE * COLS];
     static double wide[SIDE * SIDE * COLS];
     struct safetensors *st =
-        open_file("fixtures/posembed/good-grids.safetensors");
+        recorded_open("fixtures/posembed/good-grids.safetensors");
 
     for (uint64_t i = 0; i < SIDE * SIDE * COLS; i++) {
         table[i] = (float)((uint32_t)(i * 2654435761) >> 21) / 512 - 2;
@@ -86,7 +45,7 @@ static void test_recorded(void)
             enum dtype t = k ? DTYPE_F32 : DTYPE_F16;
 
             snprintf(name, sizeof(name), "%d.%s", n, k ? "f32" : "f16");
-            float *want = load(st, name, &count);
+            float *want = load_from(st, &count, "%s", name);
             float *got = malloc((size_t)count * sizeof(*got));
             int64_t rows = count / COLS;
             if (!got)
@@ -94,7 +53,7 @@ static void test_recorded(void)
             posembed_rows(got, table, COLS, &grid, 0, rows / 2, t);
             posembed_rows(got + rows / 2 * COLS, table, COLS, &grid, rows / 2,
                           rows - rows / 2, t);
-            is_int(differ(got, want, count), 0, name);
+            is_int(differing(got, want, count), 0, name);
             f32 = want;
             if (k) {
                 double far = 0, *exact = malloc((size_t)count * sizeof(*exact));
@@ -111,12 +70,12 @@ static void test_recorded(void)
             free(got);
         }
         snprintf(name, sizeof(name), "%d.angles", n);
-        float *want = load(st, name, &count);
+        float *want = load_from(st, &count, "%s", name);
         float *got = malloc((size_t)count * sizeof(*got));
         if (!got)
             exit(1);
         rope_vision_angles(got, ANGLES, 1e4, &grid, 0, count / ANGLES);
-        is_int(differ(got, want, count), 0, name);
+        is_int(differing(got, want, count), 0, name);
         free(want);
         free(got);
     }
@@ -136,14 +95,15 @@ static void test_trace(void)
         return;
     }
     snprintf(path, sizeof(path), "%spack/model.safetensors", data);
-    struct safetensors *pack = open_file(path);
+    struct safetensors *pack = recorded_open(path);
     snprintf(path, sizeof(path), "%scaptures/shapes/trace-f16.safetensors",
              data);
-    struct safetensors *trace = open_file(path);
+    struct safetensors *trace = recorded_open(path);
     snprintf(path, sizeof(path), "%scaptures/shapes/inputs.safetensors", data);
-    struct safetensors *inputs = open_file(path);
-    float *table = load(pack, "vision_tower.pos_embed.weight", &table_count);
-    float *want = load(trace, "trace.vision.pos_embed", &count);
+    struct safetensors *inputs = recorded_open(path);
+    float *table =
+        load_from(pack, &table_count, "vision_tower.pos_embed.weight");
+    float *want = load_from(trace, &count, "trace.vision.pos_embed");
     float *got = malloc((size_t)count * sizeof(*got));
 
     if (!got)
@@ -151,12 +111,12 @@ static void test_trace(void)
     read_grid(inputs, "image_grid_thw", &grid);
     posembed_rows(got, table, table_count / (12 * 12), &grid, 0,
                   grid.height * grid.width, DTYPE_F16);
-    is_int(differ(got, want, count), 0, "trace.vision.pos_embed of shapes");
+    is_int(differing(got, want, count), 0, "trace.vision.pos_embed of shapes");
     free(want);
-    want = load(trace, "trace.vision.rotary_angles", &count);
+    want = load_from(trace, &count, "trace.vision.rotary_angles");
     int64_t cols = count / (grid.height * grid.width);
     rope_vision_angles(got, cols, 1e4, &grid, 0, grid.height * grid.width);
-    is_int(differ(got, want, count), 0, "trace.vision.rotary_angles");
+    is_int(differing(got, want, count), 0, "trace.vision.rotary_angles");
     free(want);
     free(got);
     free(table);
@@ -167,10 +127,11 @@ static void test_trace(void)
 
 static void test_norms(void)
 {
-    struct safetensors *st = open_file("fixtures/norm/good-rows.safetensors");
+    struct safetensors *st =
+        recorded_open("fixtures/norm/good-rows.safetensors");
     int64_t count, cols, n;
-    float *x = load(st, "x", &count), *w = load(st, "weight", &cols);
-    float *b = load(st, "bias", &cols);
+    float *x = load_from(st, &count, "x"), *w = load_from(st, &cols, "weight");
+    float *b = load_from(st, &cols, "bias");
     float *got = malloc((size_t)count * sizeof(*got));
 
     if (!got)
@@ -183,7 +144,7 @@ static void test_norms(void)
 
         snprintf(name, sizeof(name), "%s.%s", names[k % 3],
                  k < 3 ? "f16" : "f32");
-        float *want = load(st, name, &n);
+        float *want = load_from(st, &n, "%s", name);
         if (k % 3 == 2)
             layer_norm(got, x, w, b, count / cols, cols, 1e-6, t);
         else
@@ -191,9 +152,9 @@ static void test_norms(void)
         for (int64_t i = 0; i < n; i++)
             far = fmax(far, fabs((double)(got[i] - want[i])) /
                                 (1 + fabs((double)want[i])));
-        diag("%s: %d of %lld differ, by at most %g", name, differ(got, want, n),
-             (long long)n, far);
-        ok(t == DTYPE_F16 ? differ(got, want, n) <= 3 && far < 1e-3
+        diag("%s: %lld of %lld differ, by at most %g", name,
+             (long long)differing(got, want, n), (long long)n, far);
+        ok(t == DTYPE_F16 ? differing(got, want, n) <= 3 && far < 1e-3
                           : far < 1e-6,
            "%s: mlx's, but for the order of the sum", name);
         free(want);

@@ -5,43 +5,8 @@
 #include "kernels/linear.h"
 #include "kernels/moments.h"
 #include "kernels/round.h"
-#include "safetensors/safetensors.h"
 
-#include "tap.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-static struct safetensors *recorded;
-
-/* A tensor as floats, and its element count. */
-static float *load(const char *kind, int which, const char *part,
-                   int64_t *count)
-{
-    struct err err = ERR_INIT;
-    struct tensor t = {0};
-    char name[32];
-
-    snprintf(name, sizeof(name), "%s%d.%s", kind, which, part);
-    if (safetensors_load(recorded, name, 1 << 24, &t, &err)) {
-        diag("%s", err.text);
-        exit(1);
-    }
-    *count = shape_count(&t.shape);
-    float *x = calloc((size_t)*count, sizeof(*x));
-    dtype_to_f32(t.dtype, t.data, (size_t)*count, x);
-    tensor_release(&t);
-    return x;
-}
-
-static int64_t differing(const float *a, const float *b, int64_t n)
-{
-    int64_t wrong = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        wrong += a[i] != b[i];
-    return wrong;
-}
+#include "recorded.h"
 
 /* The shapes are those of torch_batches.py. */
 static void test_scores(void)
@@ -53,10 +18,10 @@ static void test_scores(void)
     for (int i = 0; i < 6; i++) {
         int64_t heads = shapes[i][0], width = shapes[i][1], n = shapes[i][2];
         int64_t nq, nk, nw, neach, ntotal, wrong = 0;
-        float *q = load("score", i, "q", &nq), *k = load("score", i, "k", &nk);
-        float *w = load("score", i, "w", &nw);
-        float *each = load("score", i, "each", &neach);
-        float *total = load("score", i, "total", &ntotal);
+        float *q = load(&nq, "score%d.q", i), *k = load(&nk, "score%d.k", i);
+        float *w = load(&nw, "score%d.w", i);
+        float *each = load(&neach, "score%d.each", i);
+        float *total = load(&ntotal, "score%d.total", i);
         float *y = calloc((size_t)n, sizeof(*y));
         enum linear_order order = linear_batch_order(heads, width, n);
 
@@ -83,13 +48,13 @@ static void test_norms(void)
     for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
         int n = columns[i];
         int64_t count;
-        float *x = load("norm", n, "x", &count);
-        float *narrow = load("norm", n, "bf16", &count);
-        float *wide = load("norm", n, "f32", &count);
+        float *x = load(&count, "norm%d.x", n);
+        float *narrow = load(&count, "norm%d.bf16", n);
+        float *wide = load(&count, "norm%d.f32", n);
         float *y = calloc((size_t)count, sizeof(*y));
         int64_t rows = count / n;
-        float *w = load("norm", n, "w", &count),
-              *b = load("norm", n, "b", &count);
+        float *w = load(&count, "norm%d.w", n),
+              *b = load(&count, "norm%d.b", n);
 
         moments_layer_norm(y, x, w, b, rows, n, 1e-6, DTYPE_F32);
         ok(differing(y, wide, rows * n) == 0, "LayerNorm of %d in f32", n);
@@ -102,13 +67,7 @@ static void test_norms(void)
 
 int main(void)
 {
-    struct err err = ERR_INIT;
-
-    recorded = safetensors_open("fixtures/torch/batches.safetensors", &err);
-    if (!recorded) {
-        diag("%s", err.text);
-        return 1;
-    }
+    recorded = recorded_open("fixtures/torch/batches.safetensors");
     test_scores();
     test_norms();
     safetensors_close(recorded);

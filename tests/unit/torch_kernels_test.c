@@ -11,45 +11,16 @@
 #include "kernels/softmax.h"
 #include "kernels/streams.h"
 #include "kernels/torch_dense.h"
-#include "safetensors/safetensors.h"
 
 #include "forms.h"
-
-static struct safetensors *recorded;
-
-/* A bf16 tensor as floats, and its element count. */
-static float *load(const char *name, int64_t *count)
-{
-    struct err err = ERR_INIT;
-    struct tensor t = {0};
-    float *x;
-
-    if (safetensors_load(recorded, name, 1 << 24, &t, &err)) {
-        diag("%s", err.text);
-        exit(1);
-    }
-    *count = shape_count(&t.shape);
-    x = calloc((size_t)*count, sizeof(*x));
-    dtype_to_f32(t.dtype, t.data, (size_t)*count, x);
-    tensor_release(&t);
-    return x;
-}
-
-static int64_t differing(const float *a, const float *b, int64_t n)
-{
-    int64_t wrong = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        wrong += !(a[i] == b[i] || (a[i] != a[i] && b[i] != b[i]));
-    return wrong;
-}
+#include "recorded.h"
 
 static void test_activations(void)
 {
     enum { N = 65536 };
     float *x = calloc(N, sizeof(*x)), *y = calloc(N, sizeof(*y));
     int64_t n;
-    float *silu = load("silu", &n), *sigmoid = load("sigmoid", &n);
+    float *silu = load(&n, "silu"), *sigmoid = load(&n, "sigmoid");
 
     for (int i = 0; i < N; i++) /* 0x8000 first */
         x[i] = bf16_to_f32((uint16_t)(i + 0x8000));
@@ -58,8 +29,8 @@ static void test_activations(void)
     eager_sigmoid(y, x, N, DTYPE_BF16);
     is_int(differing(y, sigmoid, N), 0, "sigmoid of every bf16 value");
     free(x), free(y), free(silu), free(sigmoid);
-    x = load("sigmoid32.x", &n);
-    y = load("sigmoid32.y", &n);
+    x = load(&n, "sigmoid32.x");
+    y = load(&n, "sigmoid32.y");
     eager_sigmoid(x, x, n, DTYPE_F32);
     is_int(differing(x, y, n), 0, "sigmoid in f32, the tail included");
     free(x), free(y);
@@ -70,7 +41,7 @@ static void test_sums(void)
     struct err err = ERR_INIT;
     struct tensor lengths = {0};
     int64_t n, count, wrong = 0;
-    float *x = load("sum.x", &n), *y = load("sum.y", &count);
+    float *x = load(&n, "sum.x"), *y = load(&count, "sum.y");
 
     if (safetensors_load(recorded, "sum.lengths", 1 << 20, &lengths, &err))
         exit(1);
@@ -90,7 +61,7 @@ static float *load_part(const char *name, int which, const char *part,
     char full[32];
 
     snprintf(full, sizeof(full), "%s%d.%s", name, which, part);
-    return load(full, count);
+    return load(count, "%s", full);
 }
 
 /* The shapes are those of torch_kernels.py. */
@@ -173,7 +144,7 @@ static void test_slots(void)
 {
     enum { ROWS = 4, SLOTS = 7, COLS = 56 };
     int64_t n, wrong = 0;
-    float *x = load("slots.x", &n), *y = load("slots.y", &n), slot[SLOTS];
+    float *x = load(&n, "slots.x"), *y = load(&n, "slots.y"), slot[SLOTS];
 
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < COLS; c++) {
@@ -197,7 +168,7 @@ static void test_calls(void)
          i++, cases++) {
         const struct tensor_info *x = safetensors_find(recorded, name);
         int64_t rows = x->shape.size[0], in = x->shape.size[1], out;
-        float *from = load(name, &n[0]), *want, *y;
+        float *from = load(&n[0], "%s", name), *want, *y;
         struct tensor w = {0};
         struct err err = ERR_INIT;
 
@@ -207,7 +178,7 @@ static void test_calls(void)
         out = w.shape.size[0];
         struct dense_weight weight = {DTYPE_BF16, out, in, w.data};
         snprintf(name, sizeof(name), "call%d.y", i);
-        want = load(name, &n[2]);
+        want = load(&n[2], "%s", name);
         y = calloc((size_t)(rows * out), sizeof(*y));
         torch_dense(y, from, &weight, NULL, rows, rows, out);
         round_row(DTYPE_BF16, y, rows * out);
@@ -231,7 +202,7 @@ static int64_t attend(const char *name, struct sdpa how, int64_t *total)
 
     for (int i = 0; i < 4; i++) {
         snprintf(part, sizeof(part), "%s.%c", name, "qkvy"[i]);
-        t[i] = load(part, &n[i]);
+        t[i] = load(&n[i], "%s", part);
     }
     float *y = calloc((size_t)n[3], sizeof(*y));
     int64_t rows = n[0] / (how.heads * how.key_dim);
@@ -341,13 +312,7 @@ static void test_mask(void)
 
 int main(void)
 {
-    struct err err = ERR_INIT;
-
-    recorded = safetensors_open("fixtures/torch/kernels.safetensors", &err);
-    if (!recorded) {
-        diag("%s", err.text);
-        return 1;
-    }
+    recorded = recorded_open("fixtures/torch/kernels.safetensors");
     for (int i = 0; use_form(i); i++) {
         test_activations();
         test_sums();

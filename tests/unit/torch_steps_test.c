@@ -7,44 +7,9 @@
 #include "kernels/residual.h"
 #include "kernels/sdpa.h"
 #include "kernels/token_delta.h"
-#include "safetensors/safetensors.h"
 
 #include "forms.h"
-
-#include <stdarg.h>
-
-static struct safetensors *recorded;
-
-__attribute__((format(printf, 2, 3))) static float *
-load(int64_t *count, const char *format, ...)
-{
-    struct err err = ERR_INIT;
-    struct tensor t = {0};
-    char name[64];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(name, sizeof(name), format, args);
-    va_end(args);
-    if (safetensors_load(recorded, name, 1 << 24, &t, &err)) {
-        diag("%s", err.text);
-        exit(1);
-    }
-    *count = shape_count(&t.shape);
-    float *x = calloc((size_t)*count, sizeof(*x));
-    dtype_to_f32(t.dtype, t.data, (size_t)*count, x);
-    tensor_release(&t);
-    return x;
-}
-
-static int64_t differing(const float *a, const float *b, int64_t n)
-{
-    int64_t wrong = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        wrong += !(a[i] == b[i]);
-    return wrong;
-}
+#include "recorded.h"
 
 /* The shapes are those of torch_steps.py. */
 static void test_delta(void)
@@ -154,13 +119,7 @@ static void test_long(void)
 
 int main(void)
 {
-    struct err err = ERR_INIT;
-
-    recorded = safetensors_open("fixtures/torch/steps.safetensors", &err);
-    if (!recorded) {
-        diag("%s", err.text);
-        return 1;
-    }
+    recorded = recorded_open("fixtures/torch/steps.safetensors");
     for (int i = 0; use_form(i); i++) {
         test_delta();
         test_mix();
