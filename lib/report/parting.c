@@ -81,6 +81,8 @@ static void add_ids(const json_t *around, const char *side, struct buf *out)
             buf_addch(out, '"');
             report_visible(piece, out);
             buf_addch(out, '"');
+        } else if (pieces) {
+            buf_addstr(out, " (no piece)");
         }
     }
     if (json_array_size(json_object_get(of, "ids")) <= mark)

@@ -290,6 +290,10 @@ told '»477 "Ġanswer"' "B6: the pieces on both sides"
 told '»220 "Ġ"' "B6: the pieces on both sides"
 
 fresh json
+set_ids "$T/cand/json" 'v[3] = 99999999'
+judge "an id past the vocabulary" --pack $tiny/pack
+told '»99999999 (no piece) 389 "tem"' "an id past the vocabulary has no piece"
+fresh json
 set_ids "$T/cand/json" 'v[:] = v[:9]'
 judge "ids that end early" --pack $tiny/pack
 told '757 "ĠJSON"' "ids that end early: the reference goes on"
