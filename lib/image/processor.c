@@ -97,16 +97,18 @@ static int take_bool(const struct sources *from, const char *key, bool *out,
                : 0;
 }
 
-static int take_colors(const struct sources *from, const char *key,
-                       float out[3], struct err *err)
+int processor_read_colors(const struct section *s, const char *key,
+                          float out[3], struct err *err)
 {
     json_t *list;
 
-    if (!is_set(from, key,
-                json_pack("[f, f, f]", (double)out[0], (double)out[1],
-                          (double)out[2])))
+    if (!config_has(s, key)) {
+        config_default(s, key,
+                       json_pack("[f, f, f]", (double)out[0], (double)out[1],
+                                 (double)out[2]));
         return 0;
-    if (config_get_list(place(from, key), key, &list, err))
+    }
+    if (config_get_list(s, key, &list, err))
         return -1;
     if (json_array_size(list) != 3)
         return err_set(err, ERR_INPUT, "'%s' has %zu values, not 3", key,
@@ -119,6 +121,12 @@ static int take_colors(const struct sources *from, const char *key,
         out[i] = (float)json_number_value(v);
     }
     return 0;
+}
+
+static int take_colors(const struct sources *from, const char *key,
+                       float out[3], struct err *err)
+{
+    return processor_read_colors(place(from, key), key, out, err);
 }
 
 static int take_size(struct image_processor *p, const struct section *size,

@@ -23,30 +23,6 @@ static const char *const without_effect[] = {
     NULL,
 };
 
-static int get_colors(const struct section *media, const char *key,
-                      float out[3], struct err *err)
-{
-    json_t *list;
-
-    if (!config_has(media, key)) {
-        config_default(media, key,
-                       json_pack("[f, f, f]", (double)out[0], (double)out[1],
-                                 (double)out[2]));
-        return 0;
-    }
-    if (config_get_list(media, key, &list, err))
-        return -1;
-    if (json_array_size(list) != 3)
-        return err_set(err, ERR_INPUT, "'%s' has %zu values, not 3", key,
-                       json_array_size(list));
-    for (size_t i = 0; i < 3; i++) {
-        if (!json_is_number(json_array_get(list, i)))
-            return err_set(err, ERR_INPUT, "'%s' holds no numbers", key);
-        out[i] = (float)json_number_value(json_array_get(list, i));
-    }
-    return 0;
-}
-
 /* A number, or two that are one: rows and columns merged. */
 static int get_merge(const struct section *media, int64_t *out, struct err *err)
 {
@@ -81,8 +57,8 @@ int kimi_settings(const struct section *media, struct image_processor *out,
         config_count(media, "patch_limit_on_one_side", 512, &out->side_limit,
                      err) ||
         get_merge(media, &out->merge, err) ||
-        get_colors(media, "image_mean", out->mean, err) ||
-        get_colors(media, "image_std", out->std, err))
+        processor_read_colors(media, "image_mean", out->mean, err) ||
+        processor_read_colors(media, "image_std", out->std, err))
         return -1;
     const struct {
         const char *key;

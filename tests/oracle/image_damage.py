@@ -11,7 +11,6 @@ turned about.  What Pillow refuses must be refused here; what both decode must
 be the same bytes, turned the same way.  Prints the differences, and why files
 that Pillow takes are refused here; exit status 1 when there was a difference.
 """
-import argparse
 import collections
 import hashlib
 import io
@@ -23,11 +22,9 @@ import struct
 import subprocess
 import sys
 import tempfile
-import warnings
 import zlib
 
-import PIL
-from image_differential import chunk, coefficients, jpeg, png, webp
+from image_differential import arguments, chunk, coefficients, jpeg, png, webp
 from PIL import Image
 
 PER_CALL = 100
@@ -192,14 +189,7 @@ def upstream(data):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--export", default="build/assay-export")
-    parser.add_argument("--images", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    if not PIL.__version__.startswith("12.3."):
-        sys.exit(f"image_damage: Pillow {PIL.__version__}, written for 12.3")
-    warnings.simplefilter("ignore")  # Pillow's, of EXIF
+    args = arguments(2000)
     r = random.Random(args.seed)
     counts, ours = collections.Counter(), collections.Counter()
     with tempfile.TemporaryDirectory() as top:

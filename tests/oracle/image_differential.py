@@ -183,15 +183,20 @@ def export(args, files, extra, top, passes):
     return [rows.get(f, {"error": done.stderr.strip()}) for f in files]
 
 
-def main():
+def arguments(images):
+    """Of the image oracles, with so many images; another Pillow is refused."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--export", default="build/assay-export")
-    parser.add_argument("--images", type=int, default=2000)
+    parser.add_argument("--images", type=int, default=images)
     parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
     if not PIL.__version__.startswith("12.3."):
-        sys.exit(f"image_differential: Pillow {PIL.__version__}, written for 12.3")
-    warnings.simplefilter("ignore")  # Pillow's, of palettes with transparency
+        sys.exit(f"{os.path.basename(sys.argv[0])}: Pillow {PIL.__version__}, written for 12.3")
+    warnings.simplefilter("ignore")  # Pillow's, of palettes with transparency and of EXIF
+    return parser.parse_args()
+
+
+def main():
+    args = arguments(2000)
     print(f"Pillow {PIL.__version__}, seed {args.seed}")
     r = random.Random(args.seed)
     counts = {"decoded": 0, "with alpha": 0, "resized": 0, "vertical first": 0, "differ": 0}

@@ -10,7 +10,6 @@ are files of settings with odd values, read by upstream's loader: what it fails
 on must be refused here.  Prints the differences and counts; exit status 1 when
 there was any.  Needs mlx-vlm 0.6.3 and Pillow 12.3.
 """
-import argparse
 import hashlib
 import json
 import os
@@ -20,7 +19,7 @@ import sys
 import tempfile
 
 import numpy as np
-from image_differential import pixels
+from image_differential import arguments, pixels
 from mlx_vlm.models.kimi_k25.processing_kimi_k25 import KimiK25ImageProcessor
 from mlx_vlm.models.qwen3_vl.processing_qwen3_vl import Qwen3VLImageProcessor, _qwen_vl_image_kwargs
 from PIL import Image
@@ -88,11 +87,7 @@ def odd(r, image, top):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--export", default="build/assay-export")
-    parser.add_argument("--images", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
+    args = arguments(500)
     r = random.Random(args.seed)
     counts = {"equal": 0, "refused by both": 0, "refused here": 0, "differ": 0}
     with tempfile.TemporaryDirectory() as top:
