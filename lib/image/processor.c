@@ -11,6 +11,8 @@
 #include <string.h>
 
 enum { MAX_RATIO = 200 };
+static const char PREPROCESSOR[] = "preprocessor_config.json";
+static const char PROCESSOR[] = "processor_config.json";
 
 /* Keys of the published files that upstream's class takes no notice of. */
 static const char *const ignored[] = {
@@ -245,10 +247,41 @@ static const char *const beside[] = {
     "tokenizer",       "image_token", "video_token",   NULL,
 };
 
+/* Both files, of which one must hold settings of images. */
+static int open_sources(struct ledger *ledger, struct sources *out,
+                        struct err *err)
+{
+    const struct section *whole;
+
+    if (ledger_file(ledger, PREPROCESSOR, &out->base, err) ||
+        ledger_file(ledger, PROCESSOR, &whole, err))
+        return -1;
+    if (whole) {
+        config_ignore(whole, beside);
+        if (config_section(whole, "image_processor", &out->over, err))
+            return -1;
+    }
+    if (!out->base) {
+        out->base = out->over;
+        out->over = NULL;
+    }
+    return out->base ? 0 : ledger_need(ledger, PREPROCESSOR, &out->base, err);
+}
+
+bool image_processor_is_there(struct ledger *ledger)
+{
+    struct err why = ERR_INIT; /* a damaged file is there */
+    const struct section *file;
+
+    return ledger_file(ledger, PREPROCESSOR, &file, &why) || file ||
+           ledger_file(ledger, PROCESSOR, &file, &why) ||
+           (file && config_has(file, "image_processor"));
+}
+
 int image_processor_load(struct ledger *ledger, struct image_processor *out,
                          struct err *err)
 {
-    const struct section *whole, *media;
+    const struct section *media;
     struct sources from = {0};
 
     *out = (struct image_processor){
@@ -260,22 +293,16 @@ int image_processor_load(struct ledger *ledger, struct image_processor *out,
         .mean = {0.5f, 0.5f, 0.5f},
         .std = {0.5f, 0.5f, 0.5f},
     };
-    if (ledger_need(ledger, "preprocessor_config.json", &from.base, err) ||
-        ledger_file(ledger, "processor_config.json", &whole, err))
-        return -1;
-    if (whole) {
-        config_ignore(whole, beside);
-        if (config_section(whole, "image_processor", &from.over, err))
-            return -1;
-    }
-    if (config_section(from.base, "media_proc_cfg", &media, err))
+    if (open_sources(ledger, &from, err) ||
+        config_section(from.base, "media_proc_cfg", &media, err))
         return -1;
     if (media)
         config_ignore(from.base, (const char *const[]){"auto_map", NULL});
     if (media ? kimi_settings(media, out, err) : read_settings(out, &from, err))
-        return err_in(err, "%s", config_path(from.over ? whole : from.base));
-    return ledger_finish(ledger, "preprocessor_config.json", err) ||
-                   ledger_finish(ledger, "processor_config.json", err)
+        return err_in(err, "%s",
+                      config_path(from.over ? from.over : from.base));
+    return ledger_finish(ledger, PREPROCESSOR, err) ||
+                   ledger_finish(ledger, PROCESSOR, err)
                ? -1
                : 0;
 }

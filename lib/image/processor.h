@@ -26,14 +26,16 @@ struct image_processor {
 
 /*
  * Settings of a pack: preprocessor_config.json, and over it the object
- * 'image_processor' of processor_config.json when there is one; an object
- * 'media_proc_cfg' is Kimi's.  A key that
- * nobody reads and that has meaning is refused by its name (ERR_UNSUPPORTED),
- * and so is a pack without pixel limits: upstream's defaults are another
- * model's.
+ * 'image_processor' of processor_config.json when there is one; either may
+ * stand alone.  An object 'media_proc_cfg' is Kimi's.  A key that nobody reads
+ * and that has meaning is refused by its name (ERR_UNSUPPORTED), and so is a
+ * pack without pixel limits: upstream's defaults are another model's.
  */
 int image_processor_load(struct ledger *ledger, struct image_processor *out,
                          struct err *err);
+
+/* Does the pack hold such settings?  A file that cannot be read counts. */
+bool image_processor_is_there(struct ledger *ledger);
 
 /* Size of what is cut into patches: both sides multiples of patch * merge.
  * ERR_INPUT when one side is more than 200 times the other (Qwen). */

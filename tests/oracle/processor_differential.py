@@ -71,10 +71,13 @@ def odd_files(r, top):
     for to in [config] * r.choice([1, 1, 2]) + [over] * r.choice([0, 0, 0, 1]):
         key = r.choice(list(ODD))
         to[key] = r.choice(ODD[key])
-    for name, value in ("preprocessor_config.json", config), ("processor_config.json", {"image_processor": over}):
+    files = {"preprocessor_config.json": config, "processor_config.json": {"image_processor": over}}
+    if r.random() < 0.3:  # as Transformers 5 saves a processor
+        files = {"processor_config.json": {"image_processor": config, "processor_class": "Qwen3VLProcessor"}}
+    for name, value in files.items():
         with open(os.path.join(top, name), "w", encoding="utf-8") as f:
             json.dump(value, f)
-    return config, over
+    return files
 
 
 def odd(r, image, top):

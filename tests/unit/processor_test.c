@@ -246,6 +246,31 @@ static void test_refusals(void)
     }
 }
 
+/* As Transformers 5 saves a processor; mlx-vlm 0.6.3 reads it so too. */
+static void test_processor_alone(void)
+{
+    struct image_processor p;
+    struct err err = ERR_INIT;
+
+    unlink(file);
+    put(over, "{\"image_processor\":{" SIZE ",\"patch_size\":14},"
+              "\"processor_class\":\"A\"}");
+    ok(load(&p, &err) == 0 && p.patch == 14 && p.max_pixels == 4096 &&
+           became(whole, "image_processor.size.shortest_edge", "read 1024") &&
+           image_processor_is_there(ledger),
+       "processor_config.json alone");
+    put(over, "{\"image_processor\":{" SIZE ",\"patch_size\":0}}");
+    ok(load(&p, &err) == -1 && err.code == ERR_INPUT &&
+           strstr(err.text, "/processor_config.json: 'patch_size' is 0"),
+       "its errors name it");
+    err = (struct err)ERR_INIT;
+    put(over, "{\"processor_class\":\"A\"}");
+    ok(load(&p, &err) == -1 && err.code == ERR_INPUT &&
+           strstr(err.text, "/preprocessor_config.json: No such file") &&
+           !image_processor_is_there(ledger),
+       "without settings of images the other is missed");
+}
+
 /* A size within the limits on both sides, or refused: never another grid. */
 static void test_sizes(void)
 {
@@ -280,6 +305,7 @@ int main(void)
     test_kimi();
     test_refusals();
     test_sizes();
+    test_processor_alone();
     ok(io_remove_tree(folder, &err) == 0, "the scratch folder is removed");
     free(file);
     free(over);

@@ -44,7 +44,7 @@ static int look(const char *pack, struct ledger *l,
         *err = why; /* a pack may have no template */
         return -1;
     }
-    if (has(pack, "preprocessor_config.json") &&
+    if (image_processor_is_there(l) &&
         image_processor_load(l, &processor, err))
         return -1;
     if (config)
