@@ -9,7 +9,8 @@
  * class (class.c).  Most take tokenizer.json as it is; one with a constructor
  * of its own keeps vocabulary, merges and post-processor, and builds everything
  * else anew (class_build.c).  Either then adds the tokens that
- * tokenizer_config.json and the files beside it ask for (class_added.c).
+ * tokenizer_config.json and the files beside it ask for (class_files.c,
+ * class_added.c).
  */
 enum class_version { CLASS_5_5, CLASS_5_24, CLASS_VERSIONS };
 /* NULL: 5.5.0, which the packs pin; of others, the last of these before. */
