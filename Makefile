@@ -248,6 +248,7 @@ $(ORACLE_PYTHON):
 oracle-tokenizer: $O/assay-export $(ORACLE_PYTHON)
 	$(ORACLE_PYTHON) tests/oracle/tokenizer_differential.py --export $< \
 	    --seed $(ORACLE_SEED) --strings $(ORACLE_TEXTS) $(ORACLE_PACKS)
+	$(ORACLE_PYTHON) tests/oracle/tokenizer_patterns.py --export $< --seed $(ORACLE_SEED)
 	$(ORACLE_PYTHON) tests/oracle/tokenizer_classes.py --export $< --seed $(ORACLE_SEED)
 oracle-jinja: $O/tests/jinja_goldens_test $(ORACLE_PYTHON)
 	@mkdir -p $O/oracle

@@ -257,7 +257,24 @@ static void insert(struct buf *out, size_t from, const char *text)
     out->data[out->len] = '\0';
 }
 
-/* What repeats the atom written from `from` on, if anything does. */
+/* Does what may repeat something come next, where there is nothing? */
+static int refuse_repeat(struct reader *r, const char *what, struct err *err)
+{
+    uint32_t least, most;
+    bool is_open;
+    size_t at = r->at;
+
+    if (reader_next_is(r, "*") || reader_next_is(r, "+") ||
+        reader_next_is(r, "?") || read_interval(r, &least, &most, &is_open))
+        return reader_refuse(at, err, what);
+    return 0;
+}
+
+/*
+ * What repeats the atom written from `from` on, if anything does.  Upstream
+ * leaves a counted loop as soon as a round of it was empty, PCRE2 tries the
+ * rounds that are left; of * and + both make the same.
+ */
 static int read_repeat(struct reader *r, size_t from, bool is_anchor,
                        struct err *err)
 {
@@ -273,6 +290,9 @@ static int read_repeat(struct reader *r, size_t from, bool is_anchor,
         if (least > MAX_REPEAT || most > MAX_REPEAT ||
             (!is_open && least > most))
             return reader_refuse(at, err, "a repeat count out of range");
+        if (r->may_be_empty && (least > 1 || (!is_open && most > 1)))
+            return reader_refuse(at, err, "a count of what may match nothing");
+        r->may_be_empty = r->may_be_empty || least == 0;
         if (is_open)
             buf_addf(r->out, "{%u,}", least);
         else
@@ -293,21 +313,50 @@ static int read_repeat(struct reader *r, size_t from, bool is_anchor,
                reader_next_is(r, "?")) {
         if (is_anchor)
             return reader_refuse(at, err, "a repeated anchor");
+        if (!reader_next_is(r, "+"))
+            r->may_be_empty = true;
         buf_addch(r->out, r->source[r->at++]);
         if (reader_next_is(r, "?") || reader_next_is(r, "+"))
             buf_addch(r->out, r->source[r->at++]);
     } else {
         return 0;
     }
-    at = r->at;
-    if (reader_next_is(r, "*") || reader_next_is(r, "+") ||
-        reader_next_is(r, "?") || read_interval(r, &least, &most, &is_open))
-        return reader_refuse(at, err, "a repeated repeat");
+    return refuse_repeat(r, "a repeated repeat", err);
+}
+
+/* After "(?i)": to the end of the group, with its bars. */
+static int read_caseless_rest(struct reader *r, struct err *err)
+{
+    bool was_caseless = r->is_caseless;
+
+    r->is_caseless = true;
+    r->last_letter = 0;
+    buf_addstr(r->out, "(?:");
+    if (++r->depth > MAX_DEPTH)
+        return reader_refuse(r->at, err, "nested too deeply");
+    if (refuse_repeat(r, "nothing to repeat", err) || read_alternatives(r, err))
+        return -1;
+    buf_addch(r->out, ')');
+    r->depth--;
+    r->is_caseless = was_caseless;
     return 0;
 }
 
+static int skip_comment(struct reader *r, struct err *err)
+{
+    while (r->at < r->len && !reader_next_is(r, ")"))
+        if (r->source[r->at++] == '\\')
+            return reader_refuse(r->at - 1, err, "'\\' in a comment");
+    if (!reader_take(r, ")"))
+        return reader_refuse(r->at, err, "a comment without its end");
+    return refuse_repeat(r, "a repeat behind a comment", err);
+}
+
+/* To the end of the group; r->may_be_empty: can they match nothing? */
 static int read_alternatives(struct reader *r, struct err *err)
 {
+    bool is_any_empty = false, is_empty = true; /* one of them, this one */
+
     while (r->at < r->len && !reader_next_is(r, ")")) {
         size_t from = r->out->len;
         bool is_anchor = false;
@@ -315,35 +364,28 @@ static int read_alternatives(struct reader *r, struct err *err)
         if (reader_take(r, "|")) {
             r->last_letter = 0;
             buf_addch(r->out, '|');
+            is_any_empty = is_any_empty || is_empty;
+            is_empty = true;
             continue;
         }
         if (reader_take(r, "(?#")) {
-            while (r->at < r->len && !reader_next_is(r, ")"))
-                r->at++;
-            if (!reader_take(r, ")"))
-                return reader_refuse(r->at, err, "a comment without its end");
+            if (skip_comment(r, err))
+                return -1;
             continue;
         }
-        if (reader_take(r,
-                        "(?i)")) { /* to the end of the group, with its bars */
-            bool was_caseless = r->is_caseless;
-
-            r->is_caseless = true;
-            r->last_letter = 0;
-            buf_addstr(r->out, "(?:");
-            if (++r->depth > MAX_DEPTH)
-                return reader_refuse(r->at, err, "nested too deeply");
-            if (read_alternatives(r, err))
+        if (reader_take(r, "(?i)")) {
+            if (read_caseless_rest(r, err))
                 return -1;
-            buf_addch(r->out, ')');
-            r->depth--;
-            r->is_caseless = was_caseless;
-            return 0;
+            is_empty = is_empty && r->may_be_empty;
+            break;
         }
+        r->may_be_empty = false;
         if (read_atom(r, &is_anchor, err) ||
             read_repeat(r, from, is_anchor, err))
             return -1;
+        is_empty = is_empty && (is_anchor || r->may_be_empty);
     }
+    r->may_be_empty = is_any_empty || is_empty;
     return 0;
 }
 

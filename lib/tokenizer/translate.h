@@ -17,6 +17,7 @@ struct reader {
     bool is_caseless;
     int depth;
     uint32_t last_letter; /* the literal just written under (?i), or 0 */
+    bool may_be_empty;    /* can what was just read match nothing? */
     struct buf *out;
 };
 
