@@ -99,6 +99,13 @@ static int take_bool(const struct sources *from, const char *key, bool *out,
                : 0;
 }
 
+int processor_check_null(const struct section *s, const char *key,
+                         struct err *err)
+{
+    return config_is_null(s, key) ? err_set(err, ERR_INPUT, "'%s' is null", key)
+                                  : 0;
+}
+
 int processor_read_colors(const struct section *s, const char *key,
                           float out[3], struct err *err)
 {
@@ -198,8 +205,9 @@ static int check_ignored(const struct sources *from, struct err *err)
         return err_set(err, ERR_UNSUPPORTED,
                        "'resample' is not 3 (bicubic), which upstream ignores");
     for (size_t i = 0; i < sizeof(never_null) / sizeof(never_null[0]); i++)
-        if (config_is_null(place(from, never_null[i]), never_null[i]))
-            return err_set(err, ERR_INPUT, "'%s' is null", never_null[i]);
+        if (processor_check_null(place(from, never_null[i]), never_null[i],
+                                 err))
+            return -1;
     config_ignore(from->base, ignored);
     if (from->over)
         config_ignore(from->over, ignored);

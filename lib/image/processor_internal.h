@@ -11,6 +11,10 @@ int kimi_size(const struct image_processor *p, int64_t width, int64_t height,
 int kimi_patches(const struct image_processor *p, const struct image *image,
                  enum image_passes passes, float *rows, struct err *err);
 
+/* ERR_INPUT for null where upstream fails on it. */
+int processor_check_null(const struct section *s, const char *key,
+                         struct err *err);
+
 /* Three numbers under a key; what they are is their default. */
 int processor_read_colors(const struct section *s, const char *key,
                           float out[3], struct err *err);

@@ -23,6 +23,12 @@ static const char *const without_effect[] = {
     NULL,
 };
 
+/* Upstream fails on null here, or leaves the keys behind it alone. */
+static const char *const never_null[] = {
+    "patch_size", "in_patch_limit",          "image_mean",
+    "image_std",  "patch_limit_on_one_side",
+};
+
 /* A number, or two that are one: rows and columns merged. */
 static int get_merge(const struct section *media, int64_t *out, struct err *err)
 {
@@ -52,6 +58,9 @@ int kimi_settings(const struct section *media, struct image_processor *out,
         .mean = {0.5f, 0.5f, 0.5f},
         .std = {0.5f, 0.5f, 0.5f},
     };
+    for (size_t i = 0; i < sizeof(never_null) / sizeof(never_null[0]); i++)
+        if (processor_check_null(media, never_null[i], err))
+            return -1;
     if (config_count(media, "patch_size", 14, &out->patch, err) ||
         config_count(media, "in_patch_limit", 16384, &out->patch_limit, err) ||
         config_count(media, "patch_limit_on_one_side", 512, &out->side_limit,

@@ -5,7 +5,7 @@
         [--images 500] [--seed 1]
 
 Makes --images pictures, each with settings of Qwen's or Kimi's processor made up
-beside it, and compares grid and patches (as F32, by digest).  A third of them
+beside it, and compares grid and patches (as F32, by digest).  Half of them
 are files of settings with odd values, read by upstream's loader: what it fails
 on must be refused here.  Prints the differences and counts; exit status 1 when
 there was any.  Needs mlx-vlm 0.6.3 and Pillow 12.3.
@@ -17,10 +17,11 @@ import random
 import subprocess
 import sys
 import tempfile
+import unittest.mock
 
 import numpy as np
 from image_differential import arguments, pixels
-from mlx_vlm.models.kimi_k25.processing_kimi_k25 import KimiK25ImageProcessor
+from mlx_vlm.models.kimi_k25 import processing_kimi_k25
 from mlx_vlm.models.qwen3_vl.processing_qwen3_vl import Qwen3VLImageProcessor, _qwen_vl_image_kwargs
 from PIL import Image
 
@@ -41,7 +42,7 @@ def kimi(r, image):
     given = {KIMI[k]: v for k, v in settings.items()}
     if isinstance(given.get("merge_kernel_size"), int):
         given["merge_kernel_size"] = [given["merge_kernel_size"]] * 2
-    got = KimiK25ImageProcessor(**given)([image])
+    got = processing_kimi_k25.KimiK25ImageProcessor(**given)([image])
     config = {"media_proc_cfg": {**settings, "fixed_output_tokens": None, "sample_fps": 2.0, "timestamp_mode": "hh:mm:ss.fff"}}
     return config, [1, *np.array(got["image_grid_hws"])[0].tolist()], np.array(got["pixel_values"])
 
@@ -80,6 +81,33 @@ def odd_files(r, top):
     return files
 
 
+ODD_KIMI = {
+    "patch_size": [None, 0, -1, "14", 1, 16, 7], "in_patch_limit": [None, 0, -1, 64.0, 1, 16, "x"],
+    "image_mean": [None, [], [0.5], [0, 0, 0], [1, 2, 3], 0.5, [0.5] * 4], "image_std": [None, [0.5], [1, 1, 1], [0, 1, 1]],
+    "merge_kernel_size": [None, 0, 1, 2, 3, [2, 2], [1, 1], [2, 1], [2], "2"], "patch_limit_on_one_side": [None, 0, 1, 3, 512.0],
+    "fixed_output_tokens": [None, 5], "mood": [1], "rescale_factor": [0.5]}
+
+
+class WithoutTokenizer(processing_kimi_k25.KimiK25Processor):
+    """What upstream reads of a pack, its image processor alone."""
+
+    def __init__(self, image_processor=None, tokenizer=None, **kwargs):
+        self.read = image_processor
+
+
+def odd_kimi(r, image, top):
+    config = {key: r.choice(ODD_KIMI[key]) for key in r.sample(list(ODD_KIMI), r.choice([1, 1, 2]))}
+    with open(os.path.join(top, "preprocessor_config.json"), "w", encoding="utf-8") as f:
+        json.dump({"media_proc_cfg": config}, f)
+    with unittest.mock.patch.object(processing_kimi_k25, "AutoTokenizer"):
+        processor = WithoutTokenizer.from_pretrained(top).read
+    try:
+        got = processor([image])
+        return config, [1, *np.array(got["image_grid_hws"])[0].tolist()], np.array(got["pixel_values"])
+    except Exception:  # of whatever kind
+        return config, None, None
+
+
 def odd(r, image, top):
     files = odd_files(r, top)
     try:
@@ -104,19 +132,20 @@ def main():
             for name in os.listdir(top):
                 if name.endswith(".json"):
                     os.remove(os.path.join(top, name))
-            how = r.choice([kimi, qwen, odd])
+            how = r.choice([kimi, qwen, odd, odd_kimi])
+            is_odd = how in (odd, odd_kimi)
             try:
-                config, grid, values = how(r, image, *[top] * (how is odd))
+                config, grid, values = how(r, image, *[top] * is_odd)
                 want = grid, grid and hashlib.sha256(values.astype("<f4").tobytes()).hexdigest()
             except ValueError:  # sides too unlike, whatever the settings
                 config, want = {"min_pixels": 784, "max_pixels": 3136}, (None, None)
-            if how is not odd:
+            if not is_odd:
                 with open(os.path.join(top, "preprocessor_config.json"), "w", encoding="utf-8") as f:
                     json.dump(config, f)
             done = subprocess.run([args.export, "--pack", top, "--image", path, "--json"], capture_output=True, text=True)
             row = json.loads(done.stdout or "{}")
             got = row.get("grid_thw"), row.get("patches_sha256")
-            kind = "refused here" if how is odd and want[0] and not got[0] and done.returncode in (3, 4) else \
+            kind = "refused here" if is_odd and want[0] and not got[0] and done.returncode in (3, 4) else \
                 "differ" if got != want else "equal" if got[0] else "refused by both"
             counts[kind] += 1
             if kind == "differ" and counts[kind] <= 5:

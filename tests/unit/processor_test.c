@@ -191,6 +191,11 @@ static void test_refusals(void)
     } rows[] = {
         {"[]", "is not an object", ERR_INPUT},
         {"{}", "no 'size' with shortest_edge", ERR_INPUT},
+        {KIMI("\"in_patch_limit\":null"), "'in_patch_limit' is null",
+         ERR_INPUT},
+        {KIMI("\"image_std\":null"), "'image_std' is null", ERR_INPUT},
+        {KIMI("\"merge_kernel_size\":[2,1]"), "is not a square",
+         ERR_UNSUPPORTED},
         {"{\"size\":{\"shortest_edge\":1}}", "no 'size' with", ERR_INPUT},
         {"{\"size\":{\"height\":224,\"width\":224}}",
          "'size' has a key 'height'", ERR_UNSUPPORTED},
