@@ -9,23 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Text that came from a file must not move the terminal's cursor, and a line is
- * UTF-8 whatever it quotes, also where it was cut. */
-static void make_printable(char *text)
-{
-    size_t left = strlen(text);
-
-    while (left) {
-        size_t n = utf8_len(text, left);
-
-        if (n == 0 || (unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = '?';
-        n = n ? n : 1;
-        text += n;
-        left -= n;
-    }
-}
-
 int err_set(struct err *err, enum err_code code, const char *format, ...)
 {
     va_list ap;
@@ -36,7 +19,7 @@ int err_set(struct err *err, enum err_code code, const char *format, ...)
     va_start(ap, format);
     vsnprintf(err->text, sizeof(err->text), format, ap);
     va_end(ap);
-    make_printable(err->text);
+    utf8_make_printable(err->text);
     return -1;
 }
 
@@ -110,7 +93,7 @@ int err_in(struct err *err, const char *format, ...)
     memcpy(whole + n, err->text, len);
     whole[(size_t)n + len] = '\0';
     memcpy(err->text, whole, (size_t)n + len + 1);
-    make_printable(err->text);
+    utf8_make_printable(err->text);
     return -1;
 }
 

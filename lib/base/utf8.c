@@ -58,3 +58,18 @@ bool utf8_is_valid(const char *text, size_t len)
     }
     return true;
 }
+
+void utf8_make_printable(char *text)
+{
+    size_t left = strlen(text);
+
+    while (left) {
+        size_t n = utf8_len(text, left);
+
+        if (n == 0 || (unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+        n = n ? n : 1;
+        text += n;
+        left -= n;
+    }
+}

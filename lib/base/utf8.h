@@ -13,4 +13,8 @@ bool utf8_is_valid(const char *text, size_t len);
 /* Bytes of the sequence at text (1 to 4); 0 when it is malformed or left is 0.
  */
 size_t utf8_len(const char *text, size_t left);
+
+/* '?' for control characters and for bytes that are no UTF-8: text that came
+ * from a file must not move the terminal's cursor, nor break a line. */
+void utf8_make_printable(char *text);
 #endif

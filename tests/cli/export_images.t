@@ -61,6 +61,11 @@ is "$wrong" "" "grids and patches are mlx-vlm's; preprocessor_config.json is eno
 runs 0 "text for a person" "$export" --image $files/rgb.png
 is "$(cut -f1-3 "$T/out")" "$(printf 'file=%s\twidth=23\theight=17' $files/rgb.png)" \
     "the same fields, TAB-separated"
+odd=$(printf 'odd\n\033[31m.png')
+cp $files/rgb.png "$T/$odd"
+runs 0 "a name with control characters" "$export" --image "$T/$odd"
+is "$(wc -l <"$T/out" | tr -d ' ')" 1 "is one line"
+is "$(cut -f1 "$T/out")" "file=$T/odd??[31m.png" "that moves no cursor"
 runs 0 "orientation is told" "$export" --json --image $files/exif6.jpg
 grep -q '"orientation": 6' "$T/out"
 ok $? "as stored"

@@ -99,6 +99,11 @@ is "$(state image_mean preprocessor_config.json)" "without effect [0.5, 0.5, 0.5
 is "$(state mood processor_config.json)" "unread 1" "its unknown key is listed"
 rm "$pack/processor_config.json"
 
+set_key '{"two\nlines\u001b[31m\tand": 1}'
+runs 0 "a key with control characters" "$export" --pack "$pack" --ledger
+is "$(state 'two?lines?[31m?and')" "unread 1" "is one line that moves no cursor"
+is "$(awk -F '\t' 'NF != 4' "$T/out" | wc -l | tr -d ' ')" 0 "every line has four fields"
+
 for key in split_special_tokens fix_mistral_regex; do
     set_key "{\"$key\": true}"
     runs 4 "$key" "$export" --pack "$pack" --text hello

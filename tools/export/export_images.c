@@ -3,6 +3,7 @@
 #include "export.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "hash/hash.h"
 #include "image/image.h"
 #include "image/processor.h"
@@ -154,6 +155,7 @@ static void print_text(const json_t *row)
                          ? xstrdup(json_string_value(value))
                          : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
 
+        utf8_make_printable(text);
         printf("%s%s=%s", gap, key, text);
         gap = "\t";
         free(text);

@@ -5,7 +5,9 @@
 #include "ledger/ledger.h"
 
 #include "base/io.h"
+#include "base/mem.h"
 #include "base/path.h"
+#include "base/utf8.h"
 #include "export.h"
 #include "image/processor.h"
 #include "jinja/chat.h"
@@ -44,8 +46,7 @@ static int look(const char *pack, struct ledger *l,
         *err = why; /* a pack may have no template */
         return -1;
     }
-    if (image_processor_is_there(l) &&
-        image_processor_load(l, &processor, err))
+    if (image_processor_is_there(l) && image_processor_load(l, &processor, err))
         return -1;
     if (config)
         config_ignore_rest(config);
@@ -63,15 +64,18 @@ static void print_text(const json_t *ledger)
         json_array_foreach(entries, i, entry)
         {
             const json_t *value = json_object_get(entry, "value");
+            char *key =
+                xstrdup(json_string_value(json_object_get(entry, "key")));
             struct buf text = BUF_INIT;
 
             if (value)
                 json_write_line(value, &text);
-            printf("%s\t%s\t%s\t%s\n", file,
-                   json_string_value(json_object_get(entry, "key")),
+            utf8_make_printable(key);
+            printf("%s\t%s\t%s\t%s\n", file, key,
                    json_string_value(json_object_get(entry, "state")),
                    text.data ? text.data : "");
             buf_release(&text);
+            free(key);
         }
     }
 }
