@@ -1,369 +1,13 @@
-/*
- * assay-export --cases --out: what goes into the model for a frozen case.
- *
- *     messages -> template -> prompt.txt -> image pads written out -> ids
- *     images   -> pixels -> grid, patches;  ids and grids -> positions
- */
-#include "export.h"
+/* assay-export --cases --out: every case's inputs and record into a folder. */
+#include "export_job.h"
 
-#include "base/buf.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/publish.h"
-#include "base/room.h"
-#include "image/image.h"
-#include "image/processor.h"
-#include "models/model.h"
-#include "models/positions.h"
 #include "prompt/prompt.h"
-#include "safetensors/safetensors.h"
-#include "tokenizer/tokenizer.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-static const char image_pad[] = "<|image_pad|>";
-static const char vision_family[] = "prism_hadamard_qwen35";
-
-/* Everything that the cases of one run share. */
-struct job {
-    const struct cli_command *command;
-    const struct export_options *opt;
-    const struct protocol *protocol;
-    struct case_list list;
-    const struct model_family *family;
-    int64_t vocab;
-    /* of families that take images */
-    struct image_tokens tokens;
-    enum image_passes passes;
-    struct image_processor processor;
-    struct tokenizer *tokenizer;
-    struct ledger *ledger;
-    struct stage *stage; /* what every record holds */
-    char *cases_dir;
-};
-
-/* What one case comes to. */
-struct inputs {
-    struct buf prompt;
-    struct image *images; /* upright */
-    size_t image_count;
-    int64_t *sizes; /* of the image files */
-    int64_t *grids;
-    int64_t patch_rows;
-    struct token_ids ids;
-    int64_t *positions;
-    int64_t count, delta; /* of tokens; of positions after them */
-};
-
-static int get_token(const struct section *root, const char *key, int64_t *out,
-                     struct err *err)
-{
-    if (config_get_int(root, key, out, err))
-        return -1;
-    if (*out < 0)
-        return err_set(err, ERR_INPUT, "'%s' is negative", key);
-    return 0;
-}
-
-/* The vision tower and the processor must cut images alike. */
-static int check_vision(const struct section *root,
-                        const struct image_processor *p, struct err *err)
-{
-    const struct {
-        const char *key;
-        int64_t want;
-    } rows[] = {{"patch_size", p->patch},
-                {"temporal_patch_size", p->temporal},
-                {"spatial_merge_size", p->merge}};
-    const struct section *vision;
-    int64_t value;
-
-    if (config_get_section(root, "vision_config", &vision, err))
-        return -1;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (config_get_int(vision, rows[i].key, &value, err))
-            return err_in(err, "vision_config");
-        if (value != rows[i].want)
-            return err_set(err, ERR_INPUT,
-                           "vision_config: '%s' is %lld, the preprocessor's "
-                           "%lld",
-                           rows[i].key, (long long)value,
-                           (long long)rows[i].want);
-    }
-    return 0;
-}
-
-static int read_family(struct job *job, const struct section *root,
-                       struct err *err)
-{
-    const char *model_type;
-
-    if (config_get_text(root, "model_type", &model_type, NULL, err))
-        return -1;
-    job->family = model_family_find(model_type);
-    if (!job->family ||
-        (!job->family->is_text_only && strcmp(model_type, vision_family) != 0))
-        return err_set(err, ERR_UNSUPPORTED,
-                       "model_type '%s' is not supported for cases",
-                       model_type);
-    return 0;
-}
-
-static int read_vocab(struct job *job, const struct section *root,
-                      struct err *err)
-{
-    const struct section *text;
-
-    if (job->family->is_text_only && config_has(root, "vocab_size"))
-        return config_get_int(root, "vocab_size", &job->vocab, err);
-    if (config_get_section(root, "text_config", &text, err))
-        return -1;
-    if (config_get_int(text, "vocab_size", &job->vocab, err))
-        return err_in(err, "text_config");
-    return 0;
-}
-
-static int read_vision(struct job *job, const struct section *root,
-                       struct err *err)
-{
-    if (get_token(root, "image_token_id", &job->tokens.image, err) ||
-        get_token(root, "video_token_id", &job->tokens.video, err) ||
-        get_token(root, "vision_start_token_id", &job->tokens.vision_start,
-                  err))
-        return -1;
-    job->tokens.merge = job->processor.merge;
-    return check_vision(root, &job->processor, err);
-}
-
-/* Everything else in config.json is about the model, not about its input. */
-static int read_config(struct job *job, struct err *err)
-{
-    const struct section *root;
-
-    if (ledger_need(job->ledger, "config.json", &root, err))
-        return -1;
-    if (read_family(job, root, err) || read_vocab(job, root, err))
-        return err_in(err, "%s", config_path(root));
-    if (!job->family->is_text_only) {
-        if (image_passes_parse(job->protocol->image_library, &job->passes,
-                               err) ||
-            image_processor_load(job->ledger, &job->processor, err))
-            return -1;
-        if (read_vision(job, root, err))
-            return err_in(err, "%s", config_path(root));
-    }
-    config_ignore_rest(root);
-    return 0;
-}
-
-static int open_pack(struct job *job, struct err *err)
-{
-    const char *pack = job->opt->pack;
-
-    job->ledger = ledger_new(pack);
-    if (read_config(job, err))
-        return -1;
-    job->tokenizer = prompt_tokenizer(pack, job->ledger, job->protocol, err);
-    return job->tokenizer ? 0 : -1;
-}
-
-static void inputs_init(struct inputs *in)
-{
-    *in = (struct inputs){.prompt = BUF_INIT};
-    token_ids_init(&in->ids);
-}
-
-static void inputs_release(struct inputs *in)
-{
-    buf_release(&in->prompt);
-    for (size_t i = 0; i < in->image_count; i++)
-        image_release(&in->images[i]);
-    free(in->images);
-    free(in->sizes);
-    free(in->grids);
-    token_ids_release(&in->ids);
-    free(in->positions);
-    inputs_init(in);
-}
-
-/* Pixels upright, grids, and how many rows of patches. */
-static int read_images(const struct job *job, const struct test_case *c,
-                       struct inputs *in, struct err *err)
-{
-    struct buf bytes = BUF_INIT;
-    int ret = -1;
-
-    if (job->family->is_text_only && c->image_count)
-        return err_set(err, ERR_UNSUPPORTED,
-                       "images are not supported with model_type '%s'",
-                       job->family->model_type);
-    in->images =
-        mem_array(c->image_count, sizeof(*in->images), SIZE_MAX / 2, err);
-    in->sizes =
-        mem_array(c->image_count, sizeof(*in->sizes), SIZE_MAX / 2, err);
-    in->grids =
-        mem_array(c->image_count, 3 * sizeof(*in->grids), SIZE_MAX / 2, err);
-    if (!in->images || !in->sizes || !in->grids)
-        goto out;
-    for (size_t i = 0; i < c->image_count; i++) {
-        const struct case_image *from = &c->images[i];
-        struct image *image = &in->images[i];
-        int64_t *grid = in->grids + 3 * i;
-
-        buf_clear(&bytes);
-        if (case_image_read(from, &bytes, err))
-            goto out;
-        in->sizes[i] = (int64_t)bytes.len;
-        if (image_decode(bytes.data, bytes.len, image, err)) {
-            err_in(err, "%s", from->path);
-            goto out;
-        }
-        in->image_count = i + 1;
-        if (image_orient(image, err) ||
-            image_processor_grid(&job->processor, image->width, image->height,
-                                 grid, err)) {
-            err_in(err, "%s", from->path);
-            goto out;
-        }
-        in->patch_rows += grid[0] * grid[1] * grid[2];
-    }
-    ret = 0;
-out:
-    buf_release(&bytes);
-    return ret;
-}
-
-static int check_ids(const struct job *job, const struct inputs *in,
-                     struct err *err)
-{
-    if (job->protocol->context && in->count > job->protocol->context)
-        return err_set(err, ERR_INPUT,
-                       "the prompt has %lld tokens, the protocol's context is "
-                       "%lld",
-                       (long long)in->count, (long long)job->protocol->context);
-    if (in->count == 0)
-        return err_set(err, ERR_INPUT, "the prompt has no tokens");
-    for (int64_t i = 0; i < in->count; i++)
-        if (in->ids.ids[i] >= job->vocab)
-            return err_set(
-                err, ERR_INPUT, "token %lld has id %lld, the vocabulary %lld",
-                (long long)i, (long long)in->ids.ids[i], (long long)job->vocab);
-    return 0;
-}
-
-/* Three axes of positions in a family with images, else one that counts. */
-static int make_positions(const struct job *job, struct inputs *in,
-                          struct err *err)
-{
-    in->positions =
-        mem_array((size_t)in->count, 3 * sizeof(int64_t), SIZE_MAX / 2, err);
-    if (!in->positions)
-        return -1;
-    if (!job->family->is_text_only)
-        return positions_rope_index(in->ids.ids, in->count, in->grids,
-                                    in->image_count, &job->tokens,
-                                    in->positions, &in->delta, err);
-    for (int64_t i = 0; i < in->count; i++)
-        in->positions[i] = i;
-    return 0;
-}
-
-/* The prompt as it is tokenized: a pad for each patch group of an image. */
-static int expand(const struct job *job, const struct inputs *in,
-                  struct buf *out, struct err *err)
-{
-    if (!job->family->is_text_only)
-        return positions_expand(in->prompt.data, in->prompt.len, image_pad,
-                                in->grids, in->image_count,
-                                job->processor.merge, out, err);
-    buf_add(out, in->prompt.data, in->prompt.len);
-    return 0;
-}
-
-static int make_inputs(const struct job *job, const struct test_case *c,
-                       struct inputs *in, struct err *err)
-{
-    struct buf expanded = BUF_INIT;
-    int ret = -1;
-
-    if (prompt_render(job->opt->pack, job->ledger, c, job->protocol, NULL,
-                      &in->prompt, err) ||
-        read_images(job, c, in, err) || expand(job, in, &expanded, err) ||
-        tokenizer_encode(job->tokenizer, expanded.data ? expanded.data : "",
-                         expanded.len, false, &in->ids, err))
-        goto out;
-    in->count = (int64_t)in->ids.count;
-    ret = check_ids(job, in, err) || make_positions(job, in, err) ? -1 : 0;
-out:
-    buf_release(&expanded);
-    return ret;
-}
-
-static int write_patches(const struct job *job, const struct inputs *in,
-                         struct safetensors_writer *w, int handle,
-                         struct err *err)
-{
-    const size_t row =
-        (size_t)image_processor_features(&job->processor) * sizeof(float);
-    int64_t at = 0;
-
-    for (size_t i = 0; i < in->image_count; i++) {
-        const int64_t *grid = in->grids + 3 * i;
-        size_t rows = (size_t)(grid[0] * grid[1] * grid[2]);
-        float *values = mem_array(rows, row, SIZE_MAX / 2, err);
-        int ret = -1;
-
-        if (values &&
-            image_patches(&job->processor, &in->images[i], job->passes, values,
-                          err) == 0 &&
-            safetensors_write(w, handle, at, values, rows * row, err) == 0)
-            ret = 0;
-        free(values);
-        if (ret)
-            return -1;
-        at += (int64_t)(rows * row);
-    }
-    return 0;
-}
-
-static int write_tensors(const struct job *job, const struct inputs *in,
-                         const char *path, struct err *err)
-{
-    const size_t word = sizeof(int64_t);
-    int64_t images = (int64_t)in->image_count;
-    int64_t axes = job->family->is_text_only ? 1 : 3;
-    struct safetensors_writer *w = safetensors_create(path, err);
-
-    if (!w)
-        return -1;
-    int ids =
-        safetensors_declare(w, "prompt_ids", DTYPE_I64, SHAPE(in->count), err);
-    int grids = safetensors_declare(w, "image_grid_thw", DTYPE_I64,
-                                    SHAPE(images, 3), err);
-    int positions = safetensors_declare(
-        w, "position_ids", DTYPE_I64,
-        axes == 1 ? SHAPE(in->count) : SHAPE(axes, in->count), err);
-    int patches = 0;
-    if (images)
-        patches = safetensors_declare(
-            w, "patches", DTYPE_F32,
-            SHAPE(in->patch_rows, image_processor_features(&job->processor)),
-            err);
-    if (ids < 0 || grids < 0 || positions < 0 || patches < 0 ||
-        safetensors_write(w, ids, 0, in->ids.ids, (size_t)in->count * word,
-                          err) ||
-        safetensors_write(w, grids, 0, in->grids, (size_t)images * 3 * word,
-                          err) ||
-        safetensors_write(w, positions, 0, in->positions,
-                          (size_t)(in->count * axes) * word, err) ||
-        (images && write_patches(job, in, w, patches, err))) {
-        safetensors_abort(w);
-        return -1;
-    }
-    return safetensors_finish(w, err);
-}
 
 static json_t *describe_processor(const struct job *job,
                                   const struct test_case *c,
@@ -469,13 +113,13 @@ static int export_one(const struct job *job, const struct test_case *c,
     int ret = -1;
 
     inputs_init(&in);
-    if (make_inputs(job, c, &in, err)) {
+    if (inputs_make(&in, job, c, err)) {
         err_in(err, "case '%s'", c->name);
         goto out;
     }
     stage = record_of(job, c, &in);
     if (io_write_file(prompt, in.prompt.data, in.prompt.len, err) ||
-        write_tensors(job, &in, tensors, err) ||
+        inputs_write(&in, job, tensors, err) ||
         stage_output(stage, dir, "prompt.txt", err) ||
         stage_output(stage, dir, "inputs.safetensors", err))
         goto out;
@@ -533,7 +177,7 @@ static int check_all(const struct job *job, const struct test_case *one,
         struct inputs in;
 
         inputs_init(&in);
-        ret = make_inputs(job, c, &in, err);
+        ret = inputs_make(&in, job, c, err);
         if (ret)
             err_in(err, "case '%s'", c->name);
         if (ret == 0 && job->opt->stage.reuse && why->code == ERR_NONE) {
@@ -601,15 +245,6 @@ static int export_all(const struct job *job, struct err *err)
     return publish_commit(&p, err);
 }
 
-static void job_release(struct job *job)
-{
-    case_list_release(&job->list);
-    tokenizer_free(job->tokenizer);
-    ledger_free(job->ledger);
-    stage_free(job->stage);
-    free(job->cases_dir);
-}
-
 int export_cases(int argc, char **argv, const struct cli_command *command,
                  const struct export_options *opt,
                  const struct protocol *protocol, struct err *err)
@@ -620,114 +255,11 @@ int export_cases(int argc, char **argv, const struct cli_command *command,
     if (case_list_read(opt->cases, &job.list, err))
         return -1;
     job.cases_dir = path_dir(opt->cases);
-    if (open_pack(&job, err) || begin_record(&job, argc, argv, err) ||
+    if (job_open(&job, err) || begin_record(&job, argc, argv, err) ||
         export_all(&job, err))
         goto out;
     ret = 0;
 out:
     job_release(&job);
-    return ret;
-}
-
-/* ---- before it ---- */
-
-enum {
-    BLOCK = 4096,      /* of storage, to which files are rounded up */
-    RECORD = 32 << 10, /* a stage record */
-    HEADER = 4096,     /* of a .safetensors file, and its padding */
-    RUNNING = 4 << 20, /* writers, the record */
-};
-
-static size_t blocks(size_t bytes)
-{
-    return (bytes + BLOCK - 1) / BLOCK * BLOCK;
-}
-
-/* The bytes of one image's patches. */
-static size_t patches_bytes(const struct job *job, const int64_t *grid)
-{
-    return (size_t)(grid[0] * grid[1] * grid[2] *
-                    image_processor_features(&job->processor)) *
-           sizeof(float);
-}
-
-/* A case's line; *largest is raised to the patches of its largest image. */
-static json_t *predict_case(const struct job *job, const struct test_case *c,
-                            const struct inputs *in, size_t *largest)
-{
-    json_t *grids = json_array();
-    size_t axes = job->family->is_text_only ? 1 : 3, patches = 0, images = 0;
-    int64_t cols =
-        in->image_count ? image_processor_features(&job->processor) : 0;
-
-    for (size_t i = 0; i < in->image_count; i++) {
-        const int64_t *grid = in->grids + 3 * i;
-        size_t bytes = patches_bytes(job, grid);
-
-        json_array_append_new(grids, json_pack("[I, I, I]", (json_int_t)grid[0],
-                                               (json_int_t)grid[1],
-                                               (json_int_t)grid[2]));
-        patches += bytes;
-        images += blocks((size_t)in->sizes[i]) + BLOCK; /* frozen beside */
-        *largest = bytes > *largest ? bytes : *largest;
-    }
-    size_t tensors = (size_t)in->count * (1 + axes) * sizeof(int64_t) +
-                     in->image_count * 3 * sizeof(int64_t) + patches + HEADER;
-    size_t bytes =
-        blocks(in->prompt.len) + blocks(tensors) + images + RECORD + 2 * BLOCK;
-    return json_pack("{s:s, s:I, s:o, s:I, s:I}", "name", c->name, "tokens",
-                     (json_int_t)in->count, "grids", grids, "patch_cols",
-                     (json_int_t)cols, "bytes", (json_int_t)bytes);
-}
-
-static json_t *predict_all(const struct job *job, struct err *err)
-{
-    json_t *root = json_object(), *cases = json_array();
-    size_t largest = 0;
-    int64_t all = 0;
-
-    json_object_set_new(root, "cases", cases);
-    for (size_t i = 0; i < job->list.count; i++) {
-        const struct test_case *c = &job->list.cases[i];
-        struct inputs in;
-
-        inputs_init(&in);
-        if (make_inputs(job, c, &in, err)) {
-            err_in(err, "case '%s'", c->name);
-            inputs_release(&in);
-            json_decref(root);
-            return NULL;
-        }
-        json_t *line = predict_case(job, c, &in, &largest);
-        all += json_integer_value(json_object_get(line, "bytes"));
-        json_array_append_new(cases, line);
-        inputs_release(&in);
-    }
-    json_object_set_new(root, "bytes", json_integer(all));
-    json_object_set_new(
-        root, "memory",
-        json_integer((json_int_t)largest + room_peak() + RUNNING));
-    return root;
-}
-
-int export_predict(const struct export_options *opt,
-                   const struct protocol *protocol, struct err *err)
-{
-    struct job job = {.opt = opt, .protocol = protocol};
-    struct buf text = BUF_INIT;
-    json_t *root = NULL;
-
-    if (case_list_read(opt->cases, &job.list, err))
-        return -1;
-    if (open_pack(&job, err) == 0)
-        root = predict_all(&job, err);
-    if (root) {
-        json_write(root, &text);
-        fwrite(text.data, 1, text.len, stdout);
-    }
-    buf_release(&text);
-    job_release(&job);
-    int ret = root ? 0 : -1;
-    json_decref(root);
     return ret;
 }
