@@ -64,6 +64,17 @@ void *rt_alloc(struct rt *rt, size_t size)
     return arena_alloc(rt->arena, size ? size : 1);
 }
 
+void *rt_grow(struct rt *rt, void *items, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return items;
+    *cap = n ? n * 2 : 4;
+    void *more = rt_alloc(rt, *cap * size);
+    if (n)
+        memcpy(more, items, n * size);
+    return more;
+}
+
 void rt_step(struct rt *rt, size_t n)
 {
     rt->steps += n;

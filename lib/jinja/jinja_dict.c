@@ -112,15 +112,7 @@ void jdict_put(struct rt *rt, struct jdict *d, struct jval key, struct jval v)
         d->v[i].value = v;
         return;
     }
-    if (d->n == d->cap) {
-        size_t cap = d->cap ? d->cap * 2 : 4;
-        struct jentry *more = rt_alloc(rt, cap * sizeof(*more));
-
-        if (d->n)
-            memcpy(more, d->v, d->n * sizeof(*more));
-        d->v = more;
-        d->cap = cap;
-    }
+    d->v = rt_grow(rt, d->v, d->n, &d->cap, sizeof(*d->v));
     d->v[d->n++] = (struct jentry){key, v, h};
     if (d->n * 2 > d->slot_count && d->n > 8) {
         d->slot_count = d->slot_count ? d->slot_count * 2 : 32;

@@ -151,15 +151,8 @@ static void write_out(struct rt *rt, uint32_t at, const char *data, size_t len)
     }
     if (rt->results && rt->results->want_origins &&
         (o->origin_n == 0 || o->origins[o->origin_n - 1].at != at)) {
-        if (o->origin_n == o->origin_cap) {
-            size_t cap = o->origin_cap ? o->origin_cap * 2 : 64;
-            struct jorigin_run *more = rt_alloc(rt, cap * sizeof(*more));
-
-            if (o->origin_n)
-                memcpy(more, o->origins, o->origin_n * sizeof(*more));
-            o->origins = more;
-            o->origin_cap = cap;
-        }
+        o->origins = rt_grow(rt, o->origins, o->origin_n, &o->origin_cap,
+                             sizeof(*o->origins));
         o->origins[o->origin_n++] = (struct jorigin_run){o->len, at};
     }
     memcpy(o->data + o->len, data, len);
@@ -778,15 +771,8 @@ static void exec_generation(struct rt *rt, struct jact *act,
     end_capture(rt, &capture);
     rt->calls--;
     if (r && r->want_spans) {
-        if (r->span_count == rt->span_cap) {
-            size_t cap = rt->span_cap ? rt->span_cap * 2 : 16;
-            struct jinja_span *more = rt_alloc(rt, cap * sizeof(*more));
-
-            if (r->span_count)
-                memcpy(more, r->spans, r->span_count * sizeof(*more));
-            r->spans = more;
-            rt->span_cap = cap;
-        }
+        r->spans = rt_grow(rt, r->spans, r->span_count, &rt->span_cap,
+                           sizeof(*r->spans));
         /* in bytes here; made code points at the end */
         r->spans[r->span_count++] =
             (struct jinja_span){rt->out->len, rt->out->len + capture.len};

@@ -137,7 +137,38 @@ struct jjoiner {
     bool is_used;
 };
 
-/* The tree. */
+/*
+ * The tree.  How nodes use their fields:
+ *
+ *   BLOCK            list
+ *   DATA             value
+ *   PRINT            list: one expression each
+ *   IF               list: tests; more: bodies; a: else's body
+ *   FOR              a target, b iterable, c test; list: body; more: else's;
+ *                    flag: recursive
+ *   SET              a target, b value
+ *   SET_BLOCK        a target, b filters; list: body
+ *   MACRO            name; more: parameters; other: defaults; list: body
+ *   CALL_BLOCK       a call; the rest as MACRO
+ *   FILTER_BLOCK     a filters; list: body
+ *   WITH             more: targets; other: values; list: body
+ *   GENERATION       list: body
+ *   CONST            value
+ *   NAME             name; op: jname_ctx
+ *   NSREF            name; value: the attribute
+ *   TUPLE, LIST      list
+ *   DICT             list: keys; more: values
+ *   COND             a test, b then, c else (may be NULL)
+ *   NOT, NEG, POS    a
+ *   OR, AND, ADD...  a, b
+ *   COMPARE          a; list: the others; ops
+ *   CONCAT           list
+ *   GETATTR          a; value
+ *   GETITEM          a, b
+ *   SLICE            a, b, c (each may be NULL)
+ *   CALL             a; list, kw, star, star2: arguments
+ *   FILTER, TEST     as CALL; name; op: its number
+ */
 enum jnode_type {
     /* statements */
     JN_BLOCK, /* a run of statements */
@@ -226,7 +257,7 @@ struct jnode {
     enum jnode_type type;
     uint32_t at; /* offset in the source */
     uint32_t depth;
-    struct jnode *a, *b, *c;  /* operands; see jinja_parse.c */
+    struct jnode *a, *b, *c;  /* operands */
     struct jnodes list, more; /* items, arguments, bodies, defaults */
     struct jnodes other;
     struct jkwarg *kw;
@@ -316,6 +347,8 @@ struct rt {
 __attribute__((noreturn, format(printf, 3, 4))) void
 rt_fail(struct rt *rt, enum err_code code, const char *format, ...);
 void *rt_alloc(struct rt *rt, size_t size); /* zeroed, within the budget */
+/* An array with room behind its n items: itself, or a copy twice as long. */
+void *rt_grow(struct rt *rt, void *items, size_t n, size_t *cap, size_t size);
 void rt_step(struct rt *rt, size_t n);
 void rt_enter(struct rt *rt); /* one deeper in the C stack; rt_leave ends it */
 void rt_leave(struct rt *rt);
@@ -383,7 +416,7 @@ struct jtoken {
 struct jtoken *jinja_lex(struct rt *rt, const char *source, size_t len,
                          size_t *count);
 
-/* jinja_parse.c, jinja_scope.c, jinja_eval.c */
+/* jinja_parse.c (with jinja_expression.c, jinja_statement.c), _scope, _eval */
 struct jnode *jinja_parse(struct rt *rt, struct jtoken *tokens);
 void jinja_scope(struct rt *rt, struct jinja_template *t);
 void jinja_run(struct rt *rt, const struct jinja_template *t);

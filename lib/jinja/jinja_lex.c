@@ -37,15 +37,8 @@ fail_at(struct lexer *lx, size_t at, const char *format, ...)
 static struct jtoken *add(struct lexer *lx, enum jtok type, size_t at,
                           size_t len)
 {
-    if (lx->n == lx->cap) {
-        size_t cap = lx->cap ? lx->cap * 2 : 256;
-        struct jtoken *more = rt_alloc(lx->rt, cap * sizeof(*more));
-
-        if (lx->n)
-            memcpy(more, lx->tokens, lx->n * sizeof(*more));
-        lx->tokens = more;
-        lx->cap = cap;
-    }
+    lx->tokens =
+        rt_grow(lx->rt, lx->tokens, lx->n, &lx->cap, sizeof(*lx->tokens));
     struct jtoken *t = &lx->tokens[lx->n++];
     t->type = type;
     t->at = (uint32_t)at;
@@ -385,15 +378,8 @@ static const struct {
 
 static void open_bracket(struct lexer *lx, char closer)
 {
-    if (lx->open == lx->open_cap) {
-        size_t cap = lx->open_cap ? lx->open_cap * 2 : 64;
-        char *more = rt_alloc(lx->rt, cap);
-
-        if (lx->open)
-            memcpy(more, lx->closers, lx->open);
-        lx->closers = more;
-        lx->open_cap = cap;
-    }
+    lx->closers = rt_grow(lx->rt, lx->closers, lx->open, &lx->open_cap,
+                          sizeof(*lx->closers));
     lx->closers[lx->open++] = closer;
 }
 

@@ -60,15 +60,7 @@ static uint16_t place_of(struct rt *rt, struct function *f, const char *name,
     for (size_t i = 0; i < f->n; i++)
         if (f->places[i].level == level && strcmp(f->places[i].name, name) == 0)
             return (uint16_t)i;
-    if (f->n == f->cap) {
-        size_t cap = f->cap ? f->cap * 2 : 16;
-        struct place *more = rt_alloc(rt, cap * sizeof(*more));
-
-        if (f->n)
-            memcpy(more, f->places, f->n * sizeof(*more));
-        f->places = more;
-        f->cap = cap;
-    }
+    f->places = rt_grow(rt, f->places, f->n, &f->cap, sizeof(*f->places));
     if (f->n == UINT16_MAX)
         rt_fail(rt, ERR_UNSUPPORTED, "more than %d variables", UINT16_MAX);
     f->places[f->n] = (struct place){name, level};
@@ -123,15 +115,7 @@ static struct symbol *define(struct rt *rt, struct table *t, const char *name)
 
     if (s)
         return s;
-    if (t->n == t->cap) {
-        size_t cap = t->cap ? t->cap * 2 : 8;
-        struct symbol *more = rt_alloc(rt, cap * sizeof(*more));
-
-        if (t->n)
-            memcpy(more, t->v, t->n * sizeof(*more));
-        t->v = more;
-        t->cap = cap;
-    }
+    t->v = rt_grow(rt, t->v, t->n, &t->cap, sizeof(*t->v));
     s = &t->v[t->n++];
     *s = (struct symbol){.name = name,
                          .slot = place_of(rt, t->f, name, t->level)};

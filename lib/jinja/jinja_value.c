@@ -98,15 +98,7 @@ void jval_undef_fail(struct rt *rt, struct jval v)
 
 void jlist_add(struct rt *rt, struct jlist *l, struct jval v)
 {
-    if (l->n == l->cap) {
-        size_t cap = l->cap ? l->cap * 2 : 4;
-        struct jval *more = rt_alloc(rt, cap * sizeof(*more));
-
-        if (l->n)
-            memcpy(more, l->v, l->n * sizeof(*more));
-        l->v = more;
-        l->cap = cap;
-    }
+    l->v = rt_grow(rt, l->v, l->n, &l->cap, sizeof(*l->v));
     l->v[l->n++] = v;
 }
 
