@@ -1,5 +1,5 @@
 /* Filters on lists and text, and the table of all. */
-#include "jinja/jinja_internal.h"
+#include "jinja/jinja_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -158,12 +158,7 @@ static struct jval f_reverse(struct rt *rt, struct jval v, struct jargs *args)
     if (is_reversible(v) || v.type == JV_UNDEF)
         return jiter_lazy(rt, JI_REVERSED, jval_to_list(rt, v));
     struct jval list = jval_to_list(rt, v);
-    for (size_t i = 0; i < list.list->n / 2; i++) {
-        struct jval t = list.list->v[i];
-
-        list.list->v[i] = list.list->v[list.list->n - 1 - i];
-        list.list->v[list.list->n - 1 - i] = t;
-    }
+    jlist_reverse(list.list);
     return list;
 }
 

@@ -1,5 +1,5 @@
 /* Python's formatting: %, str.format, strftime. */
-#include "jinja/jinja_internal.h"
+#include "jinja/jinja_text.h"
 
 #include <inttypes.h>
 #include <math.h>

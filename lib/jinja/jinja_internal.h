@@ -2,11 +2,13 @@
 #define JINJA_JINJA_INTERNAL_H
 
 /*
- * Inside of the template engine.  jinja_lex and jinja_parse make a tree,
+ * Inside of the template engine.  jinja_lex and jinja_parse (_expression,
+ * _statement) make a tree,
  * jinja_scope gives every name its place as upstream's compiler does,
  * jinja_eval runs it.  Python's values: jinja_value, _dict, _bigint, _print,
  * _format, _json, _compare, _arith, _iter; what they answer to: _attr,
- * _methods, _filters (_sort, _numbers), _tests, _globals.
+ * _methods (_str_methods), _filters (_sort, _numbers), _tests, _globals.  What
+ * these do with a text: _text, _search, _split, _text_number (jinja_text.h).
  *
  * An error leaves through rt_fail(), which jumps out to the one setjmp of a
  * compile or render: everything either of them allocates is in one arena, so
@@ -442,6 +444,7 @@ struct jval jval_undef(struct rt *rt, const char *hint);
 struct jval jval_undef_name(struct rt *rt, struct jval obj, struct jval name);
 __attribute__((noreturn)) void jval_undef_fail(struct rt *rt, struct jval v);
 void jlist_add(struct rt *rt, struct jlist *l, struct jval v);
+void jlist_reverse(struct jlist *l);
 struct jval *jdict_get(struct rt *rt, struct jdict *d, struct jval key);
 struct jval *jdict_find(struct rt *rt, struct jdict *d, const char *key);
 void jdict_put(struct rt *rt, struct jdict *d, struct jval key, struct jval v);
@@ -573,22 +576,10 @@ void jargs_bind(struct rt *rt, struct jargs *args, const char *what,
 /* Python's own methods take no keyword `self`: it would be given twice. */
 void jargs_no_self(struct rt *rt, const struct jargs *args);
 
-/* jinja_methods.c */
+/* jinja_methods.c: what a value answers to; str's are in jinja_text.h */
 bool jmethod_exists(const struct rt *rt, struct jval self, const char *name,
                     bool *is_unsafe);
 struct jval jmethod_call(struct rt *rt, struct jmethod *m, struct jargs *args);
-struct jval jstr_case(struct rt *rt, struct jval v, const char *how);
-struct jval jstr_strip(struct rt *rt, struct jval v, struct jval chars,
-                       int sides); /* 1 left, 2 right */
-struct jval jstr_replace(struct rt *rt, struct jval v, struct jval from,
-                         struct jval to, int64_t count);
-struct jval jstr_join(struct rt *rt, struct jval sep, struct jval items,
-                      bool must_be_str);
-struct jval jstr_splitlines(struct rt *rt, struct jval v, bool keep);
-struct jval jstr_pad(struct rt *rt, struct jval v, int64_t width, uint32_t fill,
-                     char how); /* l, r, c */
-bool jstr_to_int(struct rt *rt, struct jval v, int64_t base, struct jval *out);
-bool jstr_to_float(struct rt *rt, struct jval v, double *out);
 
 /* jinja_format.c */
 struct jval jformat_percent(struct rt *rt, struct jval format,

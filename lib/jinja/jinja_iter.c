@@ -1,5 +1,5 @@
 /* Iteration over Python's values, and the lazy filters. */
-#include "jinja/jinja_internal.h"
+#include "jinja/jinja_text.h"
 
 struct jiter *jiter_new(struct rt *rt, struct jval v)
 {

@@ -1,5 +1,5 @@
 /* Filters on numbers, and default. */
-#include "jinja/jinja_internal.h"
+#include "jinja/jinja_text.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Tests: what stands behind `is`. */
-#include "jinja/jinja_internal.h"
+#include "jinja/jinja_text.h"
 
 #include <string.h>
 
@@ -89,23 +89,6 @@ int jtest_find(const char *name, size_t len)
     return -1;
 }
 
-static bool is_cased(struct rt *rt, struct jval v, unsigned want,
-                     unsigned other)
-{
-    bool has = false;
-
-    v = jval_to_str(rt, v);
-    rt_step(rt, v.s->len / 16);
-    for (size_t i = 0; i < v.s->len;) {
-        uint32_t c = juni_next(v.s->data, &i);
-
-        if (juni_is(c, other | JUNI_TITLE))
-            return false;
-        has |= juni_is(c, want);
-    }
-    return has;
-}
-
 static bool is_callable(struct jval v)
 {
     switch (v.type) {
@@ -164,9 +147,9 @@ bool jtest_call(struct rt *rt, int test, struct jval v, struct jargs *args)
     case T_FLOAT:
         return v.type == JV_FLOAT;
     case T_LOWER:
-        return is_cased(rt, v, JUNI_LOWER, JUNI_UPPER);
+        return jstr_is_cased(rt, jval_to_str(rt, v), JUNI_LOWER, JUNI_UPPER);
     case T_UPPER:
-        return is_cased(rt, v, JUNI_UPPER, JUNI_LOWER);
+        return jstr_is_cased(rt, jval_to_str(rt, v), JUNI_UPPER, JUNI_LOWER);
     case T_STRING:
         return v.type == JV_STR;
     case T_MAPPING:

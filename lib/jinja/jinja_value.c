@@ -102,6 +102,16 @@ void jlist_add(struct rt *rt, struct jlist *l, struct jval v)
     l->v[l->n++] = v;
 }
 
+void jlist_reverse(struct jlist *l)
+{
+    for (size_t i = 0; i < l->n / 2; i++) {
+        struct jval t = l->v[i];
+
+        l->v[i] = l->v[l->n - 1 - i];
+        l->v[l->n - 1 - i] = t;
+    }
+}
+
 /* --- what a value is --- */
 
 const char *jval_typename(struct jval v)
