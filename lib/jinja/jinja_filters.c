@@ -263,26 +263,28 @@ static struct jval f_items(struct rt *rt, struct jval v, struct jargs *args)
     return jiter_lazy(rt, JI_ITEMS, v);
 }
 
-static struct jval f_batch(struct rt *rt, struct jval v, struct jargs *args)
+/* Rows of a list: so many, or of such a length. */
+static struct jval in_rows(struct rt *rt, struct jval v, struct jargs *args,
+                           enum jiter_kind kind, const char *what,
+                           const char *names)
 {
-    struct jval a[2], out = jiter_lazy(rt, JI_BATCH, v);
+    struct jval a[2], out = jiter_lazy(rt, kind, v);
 
-    jargs_bind(rt, args, "batch", "linecount,fill_with", 1, false, a);
+    jargs_bind(rt, args, what, names, 1, false, a);
     out.iter->args.v = rt_alloc(rt, sizeof(a[0]));
     out.iter->args.v[0] = a[0];
     out.iter->fallback = a[1].type == JV_MISSING ? jval_none : a[1];
     return out;
 }
 
+static struct jval f_batch(struct rt *rt, struct jval v, struct jargs *args)
+{
+    return in_rows(rt, v, args, JI_BATCH, "batch", "linecount,fill_with");
+}
+
 static struct jval f_slice(struct rt *rt, struct jval v, struct jargs *args)
 {
-    struct jval a[2], out = jiter_lazy(rt, JI_SLICE, v);
-
-    jargs_bind(rt, args, "slice", "slices,fill_with", 1, false, a);
-    out.iter->args.v = rt_alloc(rt, sizeof(a[0]));
-    out.iter->args.v[0] = a[0];
-    out.iter->fallback = a[1].type == JV_MISSING ? jval_none : a[1];
-    return out;
+    return in_rows(rt, v, args, JI_SLICE, "slice", "slices,fill_with");
 }
 
 /* --- text --- */
@@ -369,9 +371,12 @@ static struct jval f_replace(struct rt *rt, struct jval v, struct jargs *args)
                                                         : jval_index(rt, a[2]));
 }
 
+/* Markup in front of plain lines escapes those it stands before; between all
+ * lines, blank ones too, it joins them to Markup. */
 static struct jval f_indent(struct rt *rt, struct jval v, struct jargs *args)
 {
     struct jval a[3], by, newline = jval_cstr(rt, "\n");
+    struct jsb b = {.rt = rt};
 
     jargs_bind(rt, args, "indent", "width,first,blank", 0, false, a);
     if (a[0].type == JV_STR)
@@ -382,23 +387,26 @@ static struct jval f_indent(struct rt *rt, struct jval v, struct jargs *args)
     if (v.type != JV_STR && v.type != JV_UNDEF)
         rt_fail(rt, ERR_INPUT, "indent: '%s' object is not a string",
                 jval_typename(v));
-    by.safe |= v.type == JV_STR && v.safe;
-    newline.safe = v.type == JV_STR && v.safe;
-    struct jval lines = jstr_splitlines(rt, jval_add(rt, v, newline), false);
-    struct jval out = jval_missing;
+    bool is_safe = v.type == JV_STR && v.safe;
+    bool is_mixed = by.safe && !is_safe;
     bool with_blank = jargs_flag(rt, a[2], false);
+    by.safe |= is_safe;
+    newline.safe = is_safe;
+    struct jval lines = jstr_splitlines(rt, jval_add(rt, v, newline), false);
     for (size_t i = 0; i < lines.list->n; i++) {
         struct jval line = lines.list->v[i];
+        bool is_indented = i > 0 && (line.s->len || with_blank);
 
-        if (i == 0) {
-            out = line;
-            continue;
-        }
-        out = jval_add(rt, out, newline);
-        if (line.s->len || with_blank)
-            out = jval_add(rt, out, by);
-        out = jval_add(rt, out, line);
+        if (i > 0)
+            jsb_addch(&b, '\n');
+        if (is_indented)
+            jsb_add(&b, by.s->data, by.s->len);
+        if (is_mixed && (is_indented || with_blank))
+            line = jval_escape(rt, line);
+        jsb_add(&b, line.s->data, line.s->len);
     }
+    struct jval out = jsb_val(&b);
+    out.safe = is_safe || (is_mixed && with_blank);
     return jargs_flag(rt, a[1], false) ? jval_add(rt, by, out) : out;
 }
 

@@ -4,7 +4,8 @@
 /*
  * Inside of the template engine.  jinja_lex and jinja_parse (_expression,
  * _statement) make a tree,
- * jinja_scope gives every name its place as upstream's compiler does,
+ * jinja_scope (_symbols, _constant) gives every name its place as upstream's
+ * compiler does,
  * jinja_eval runs it.  Python's values: jinja_value, _dict, _bigint, _print,
  * _format, _json, _compare, _arith, _iter; what they answer to: _attr,
  * _methods (_str_methods), _filters (_sort, _numbers), _tests, _globals.  What
@@ -421,6 +422,9 @@ struct jtoken *jinja_lex(struct rt *rt, const char *source, size_t len,
 /* jinja_parse.c (with jinja_expression.c, jinja_statement.c), _scope, _eval */
 struct jnode *jinja_parse(struct rt *rt, struct jtoken *tokens);
 void jinja_scope(struct rt *rt, struct jinja_template *t);
+/* jinja_constant.c: marks n, whose parts are marked, when upstream works it out
+ * as it compiles */
+void jinja_constant(struct rt *rt, struct jnode *n, bool in_operator);
 void jinja_run(struct rt *rt, const struct jinja_template *t);
 
 /* jinja_eval.c: what values call back */

@@ -73,8 +73,12 @@ struct jval jstr_case(struct rt *rt, struct jval v, const char *how)
     return jstr_like(jsb_val(&b), v);
 }
 
-static bool holds_char(struct jval chars, uint32_t c)
+/* Is c one of `chars`, which may be missing: white space? */
+static bool is_stripped(struct rt *rt, uint32_t c, struct jval chars)
 {
+    if (chars.type != JV_STR)
+        return juni_is(c, JUNI_SPACE);
+    rt_step(rt, 1 + chars.s->len / 16);
     for (size_t i = 0; i < chars.s->len;)
         if (juni_next(chars.s->data, &i) == c)
             return true;
@@ -85,28 +89,23 @@ struct jval jstr_strip(struct rt *rt, struct jval v, struct jval chars,
                        int sides)
 {
     size_t from = 0, to = v.s->len, at;
-    bool is_space = chars.type == JV_MISSING || chars.type == JV_NONE;
 
-    if (!is_space && chars.type != JV_STR)
+    if (chars.type != JV_MISSING && chars.type != JV_NONE &&
+        chars.type != JV_STR)
         rt_fail(rt, ERR_INPUT, "strip arg must be None or str");
     while ((sides & 1) && from < to) {
         at = from;
-        uint32_t c = juni_next(v.s->data, &at);
-
-        rt_step(rt, is_space ? 0 : 1 + chars.s->len / 16);
-        if (is_space ? !juni_is(c, JUNI_SPACE) : !holds_char(chars, c))
+        if (!is_stripped(rt, juni_next(v.s->data, &at), chars))
             break;
         from = at;
     }
     while ((sides & 2) && from < to) {
         at = to;
-        uint32_t c = juni_before(v.s->data, &at);
-
-        rt_step(rt, is_space ? 0 : 1 + chars.s->len / 16);
-        if (is_space ? !juni_is(c, JUNI_SPACE) : !holds_char(chars, c))
+        if (!is_stripped(rt, juni_before(v.s->data, &at), chars))
             break;
         to = at;
     }
+    rt_step(rt, (from + v.s->len - to) / 16);
     return jstr_part(rt, v, from, to);
 }
 
