@@ -3,6 +3,7 @@
 #include "kernels/topk.h"
 
 #include "base/mem.h"
+#include "safetensors/safetensors.h"
 #include "tap.h"
 
 static int ascending(const void *a, const void *b)
@@ -111,6 +112,59 @@ static void test_partial_sort(void)
     }
 }
 
+static struct tensor recording(struct safetensors *s, const char *name)
+{
+    struct err err = ERR_INIT;
+    struct tensor t = {0};
+
+    if (safetensors_load(s, name, 1 << 24, &t, &err)) {
+        diag("%s", err.text);
+        exit(1);
+    }
+    return t;
+}
+
+/* The choice of torch 2.13.0, recorded by tests/oracle/torch_topk.py. */
+static void test_recorded(void)
+{
+    enum { MOST = 700 };
+    struct err err = ERR_INIT;
+    struct safetensors *s =
+        safetensors_open("fixtures/torch/topk.safetensors", &err);
+    struct topk_pair scratch[MOST];
+    double wide[MOST];
+    int64_t picked[MOST], at = 0;
+    int wrong = 0;
+
+    if (!s) {
+        diag("%s", err.text);
+        exit(1);
+    }
+    struct tensor values = recording(s, "values");
+    struct tensor shapes = recording(s, "shapes");
+    struct tensor chosen = recording(s, "chosen");
+    const int64_t *shape = shapes.data;
+    const unsigned char *taken = chosen.data;
+    int64_t rows = shape_count(&shapes.shape) / 2;
+    for (int64_t r = 0; r < rows; r++, shape += 2) {
+        unsigned char ours[MOST] = {0};
+
+        for (int64_t i = 0; i < shape[0]; i++)
+            wide[i] = (double)((const float *)values.data)[at + i];
+        topk_torch(wide, shape[0], shape[1], picked, scratch);
+        for (int64_t i = 0; i < shape[1]; i++)
+            ours[picked[i]] = 1;
+        wrong += memcmp(ours, taken + at, (size_t)shape[0]) != 0;
+        at += shape[0];
+    }
+    is_int(rows, 240, "recorded choices");
+    is_int(wrong, 0, "each is of the same values, whatever the ties");
+    tensor_release(&values);
+    tensor_release(&shapes);
+    tensor_release(&chosen);
+    safetensors_close(s);
+}
+
 /* Whatever the ties, the k largest values; also past the fallback. */
 static void test_largest(void)
 {
@@ -150,6 +204,7 @@ int main(void)
     test_zeros();
     test_vectors();
     test_partial_sort();
+    test_recorded();
     test_largest();
     return done();
 }
