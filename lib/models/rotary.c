@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "kernels/elementary.h"
 #include "kernels/rope.h"
+#include "kernels/vec_pow.h"
 #include "models/eager_ops.h"
 
 #include <math.h>
@@ -224,7 +225,8 @@ static double llama3_frequency_f64(const struct rotary *r, double f)
 }
 
 /* Upstream's theta: in double up to the positions that the model knows, beyond
- * them in f32 from a tensor of the length. */
+ * them in f32 from a tensor of the length, whose power has an exponent in
+ * double and is rounded once. */
 static double dynamic_theta(const struct rotary *r, int64_t length)
 {
     double exponent = (double)r->dims / (double)(r->dims - 2);
@@ -233,7 +235,7 @@ static double dynamic_theta(const struct rotary *r, int64_t length)
                  (float)(r->factor - 1);
 
     if ((double)length > r->original)
-        return (float)r->theta * elem_pow_f32(wide, (float)exponent);
+        return (float)r->theta * (float)elem_pow((double)wide, exponent);
     return grown == 1 ? r->theta : r->theta * elem_pow(grown, exponent);
 }
 
@@ -245,13 +247,29 @@ static double dynamic_theta_f64(const struct rotary *r, int64_t length)
                                (double)r->dims / (double)(r->dims - 2));
 }
 
+/* Frequencies that PyTorch takes as vectors; the others are rope_inv_freq's. */
+static int64_t in_vectors(const struct rotary *r)
+{
+    return r->dims / 2 / VEC_POW_WHOLE * VEC_POW_WHOLE;
+}
+
+/* theta to the power of 2i / dims */
+static float power_of(const struct rotary *r, double theta, int64_t i)
+{
+    float exponent = (float)(2 * i) / (float)r->dims;
+
+    return (i < in_vectors(r) ? vec_pow : elem_pow_f32)((float)theta, exponent);
+}
+
 void rotary_frequencies(const struct rotary *r, int64_t length, float *f)
 {
+    double theta =
+        r->type == ROTARY_DYNAMIC ? dynamic_theta(r, length) : r->theta;
     struct ramp ramp;
 
-    rope_inv_freq(f, r->dims,
-                  r->type == ROTARY_DYNAMIC ? dynamic_theta(r, length)
-                                            : r->theta);
+    rope_inv_freq(f, r->dims, theta);
+    for (int64_t i = 0; i < in_vectors(r); i++)
+        f[i] = 1.0f / power_of(r, theta, i);
     if (r->type != ROTARY_YARN) {
         for (int64_t i = 0; i < r->dims / 2; i++)
             f[i] = r->type == ROTARY_LINEAR   ? f[i] / (float)r->factor
@@ -261,9 +279,7 @@ void rotary_frequencies(const struct rotary *r, int64_t length, float *f)
     }
     ramp = yarn_ramp(r);
     for (int64_t i = 0; i < r->dims / 2; i++) {
-        float exponent = (float)(2 * i) / (float)r->dims;
-        float power = elem_pow_f32((float)r->theta, exponent);
-        float inter = 1.0f / ((float)r->factor * power);
+        float inter = 1.0f / ((float)r->factor * power_of(r, theta, i));
         float at = ((float)i - (float)ramp.low) / (float)(ramp.high - ramp.low);
         float extra = 1.0f - (at < 0 ? 0 : at > 1 ? 1 : at);
 

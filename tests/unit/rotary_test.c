@@ -90,6 +90,88 @@ static void test_yarn(void)
     }
 }
 
+/* Transformers 5.24.0 on torch 2.13.0: "default" frequencies of so many
+ * columns; of 32 and more PyTorch's own power, here another one than the exact.
+ */
+static void test_vectors(void)
+{
+    static const struct {
+        const char *text;
+        int64_t dims, at;
+        float want;
+    } cases[] = {
+        {"{\"rope_theta\": 50000}", 64, 5, 0x1.79ac46p-3f},
+        {"{\"rope_theta\": 50000}", 128, 47, 0x1.735bdep-12f},
+        {"{\"rope_theta\": 160000}", 128, 9, 0x1.7bc0a0p-3f},
+        {"{\"rope_theta\": 1000000}", 128, 37, 0x1.6453f6p-12f},
+        {"{\"rope_theta\": 500000}", 96, 19, 0x1.6b9c8ap-8f},
+        {"{\"rope_theta\": 10000}", 96, 20, 0x1.60fb8ep-6f},
+        {"{\"rope_theta\": 10000}", 96, 40, 0x1.e6b4b8p-12f},
+        {"{\"rope_theta\": 150000}", 64, 10, 0x1.8b448cp-6f},
+        {"{\"rope_theta\": 5000000}", 256, 38, 0x1.504622p-7f},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct err err = ERR_INIT;
+        struct rotary r;
+        float f[128];
+
+        if (read_text(cases[i].text, 100, &r, &err)) {
+            ok(false, "%s: %s", cases[i].text, err.text);
+            continue;
+        }
+        r.dims = cases[i].dims;
+        rotary_frequencies(&r, 1, f);
+        ok(f[cases[i].at] == cases[i].want,
+           "%s, %d columns: frequency %d is %a", cases[i].text, (int)r.dims,
+           (int)cases[i].at, (double)f[cases[i].at]);
+    }
+}
+
+/* _compute_dynamic_ntk_parameters() of a tensor of the length: the third from
+ * the front and the last. */
+static void test_dynamic(void)
+{
+    static const struct {
+        const char *text;
+        double positions;
+        int64_t dims, length;
+        float third, last;
+    } cases[] = {
+        {"{\"rope_parameters\": {\"rope_type\": \"dynamic\", \"rope_theta\": "
+         "10000, \"factor\": 4.0}}",
+         32, 16, 100, 0x1.ae910cp-5f, 0x1.173b92p-15f},
+        {"{\"rope_parameters\": {\"rope_type\": \"dynamic\", \"rope_theta\": "
+         "5000000, \"factor\": 3.5}}",
+         32, 32, 200, 0x1.913226p-4f, 0x1.d10b30p-26f},
+        {"{\"rope_parameters\": {\"rope_type\": \"dynamic\", \"rope_theta\": "
+         "500000, \"factor\": 2.0}}",
+         100, 24, 317, 0x1.530a54p-4f, 0x1.2c1578p-20f},
+        {"{\"rope_parameters\": {\"rope_type\": \"dynamic\", \"rope_theta\": "
+         "10000, \"factor\": 8.0}}",
+         32, 64, 33, 0x1.1bcdb0p-1f, 0x1.bf749ep-14f},
+        {"{\"rope_parameters\": {\"rope_type\": \"dynamic\", \"rope_theta\": "
+         "1000000, \"factor\": 2.0}}",
+         100, 128, 250, 0x1.3e2b18p-1f, 0x1.4d1c9ap-22f},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct err err = ERR_INIT;
+        struct rotary r;
+        float f[128];
+
+        if (read_text(cases[i].text, cases[i].positions, &r, &err)) {
+            ok(false, "%s: %s", cases[i].text, err.text);
+            continue;
+        }
+        r.dims = cases[i].dims;
+        rotary_frequencies(&r, cases[i].length, f);
+        ok(f[2] == cases[i].third && f[r.dims / 2 - 1] == cases[i].last,
+           "dynamic, %d columns, %d tokens: %a, %a", (int)r.dims,
+           (int)cases[i].length, (double)f[2], (double)f[r.dims / 2 - 1]);
+    }
+}
+
 static void test_precedence(void)
 {
     static const struct {
@@ -145,6 +227,8 @@ int main(void)
         return 1;
     close(fd);
     test_yarn();
+    test_vectors();
+    test_dynamic();
     test_precedence();
     test_refusals();
     unlink(path);
