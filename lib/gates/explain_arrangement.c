@@ -148,13 +148,15 @@ static void find_extremes(const struct layout *l, const double *r,
 
     for (int k = 0; k < 3; k++)
         e[k] = (struct extremes){-1, -1};
-    for (int64_t at = 0; at < l->rows * l->features; at++) {
-        struct extremes *x = &e[at % l->features / size];
+    for (int64_t i = 0; i < l->rows * l->channels; i++) {
+        struct extremes *x = &e[i % l->channels];
 
-        if (x->low < 0 || r[at] < r[x->low])
-            x->low = at;
-        if (x->high < 0 || r[at] > r[x->high])
-            x->high = at;
+        for (int64_t at = i * size; at < (i + 1) * size; at++) {
+            if (x->low < 0 || r[at] < r[x->low])
+                x->low = at;
+            if (x->high < 0 || r[at] > r[x->high])
+                x->high = at;
+        }
     }
 }
 

@@ -164,13 +164,13 @@ static int taps_make(struct taps *t, const struct way *way, int64_t in,
 
 /* ---- scaling ---- */
 
-/* Values of [height, width, 3], freed by the caller. */
+/* Values of [height, width, 3], freed by the caller; NULL: too many. */
 static double *values_new(int64_t width, int64_t height)
 {
+    const size_t cap = (size_t)1 << 29;
     struct err why = ERR_INIT;
 
-    return mem_array((size_t)(width * height) * 3, sizeof(double), SIZE_MAX,
-                     &why);
+    return mem_array((size_t)(width * height) * 3, sizeof(double), cap, &why);
 }
 
 static double *scale_by_pillow(const struct image *from, const struct way *way,
@@ -282,11 +282,12 @@ static double *scale(const struct image *from, const struct way *way,
 
 struct resampling {
     const struct layout *l;
-    struct image *images, *stored; /* upright; as they are stored */
-    bool is_turned;                /* is any of them not the same? */
-    double *bytes;                 /* [rows, features] by one way */
-    size_t own;                    /* the reference's way */
-    struct arrangement due;        /* its lines take bytes to the reference */
+    struct image *images;   /* upright */
+    struct image *stored;   /* as stored, where that is not upright */
+    bool is_turned;         /* is any of them not the same? */
+    double *bytes;          /* [rows, features] by one way */
+    size_t own;             /* the reference's way */
+    struct arrangement due; /* its lines take bytes to the reference */
 };
 
 void resampling_close(struct resampling *s)
@@ -317,14 +318,14 @@ static int load(const struct case_image *file, struct image *upright,
 
     if (ret == 0)
         ret = image_decode(bytes.data, bytes.len, upright, &why);
-    if (ret == 0)
+    if (ret == 0 && upright->orientation != 1)
         ret = image_decode(bytes.data, bytes.len, stored, &why);
     buf_release(&bytes);
     return ret ? -1 : image_orient(upright, &why);
 }
 
 /* All patches as bytes, in the reference's order, by one way. */
-static int make_patches(struct resampling *s, const struct image *images,
+static int make_patches(struct resampling *s, bool is_stored,
                         const struct way *way)
 {
     const struct layout *l = s->l;
@@ -334,19 +335,22 @@ static int make_patches(struct resampling *s, const struct image *images,
         const double *g = l->grid + 3 * k;
         int64_t rows = (int64_t)(g[0] * g[1] * g[2]);
         int64_t width = (int64_t)g[2] * p, height = (int64_t)g[1] * p;
-        double *scaled = scale(&images[k], way, width, height);
+        const struct image *from =
+            is_stored && s->stored[k].rgb ? &s->stored[k] : &s->images[k];
+        double *scaled = scale(from, way, width, height);
 
         if (!scaled)
             return -1;
         for (int64_t end = n + rows; n < end; n++) {
             struct spot at = layout_spot(l, n);
+            const double *corner = scaled + (at.y * width + at.x) * p * 3;
+            double *to = s->bytes + n * l->features;
 
-            for (int64_t f = 0; f < l->features; f++) {
-                int64_t y = at.y * p + f / p % p, x = at.x * p + f % p;
-                int64_t c = f / (p * p * l->frames);
-
-                s->bytes[n * l->features + f] = scaled[(y * width + x) * 3 + c];
-            }
+            for (int64_t c = 0; c < l->channels; c++)
+                for (int64_t t = 0; t < l->frames; t++)
+                    for (int64_t y = 0; y < p; y++)
+                        for (int64_t x = 0; x < p; x++)
+                            *to++ = corner[(y * width + x) * 3 + c];
         }
         free(scaled);
     }
@@ -370,12 +374,12 @@ struct resampling *resampling_open(const struct test_case *planned,
     bool is_read = s->bytes != NULL;
     for (int64_t i = 0; is_read && i < l->images; i++) {
         is_read = load(&planned->images[i], &s->images[i], &s->stored[i]) == 0;
-        s->is_turned |= is_read && s->stored[i].orientation != 1;
+        s->is_turned |= s->stored[i].rgb != NULL;
     }
     for (s->own = 0; is_read && s->own < OWN_WAYS; s->own++) {
         const struct arrangement *a = &s->due;
 
-        if (make_patches(s, s->images, &ways[s->own]) == 0 &&
+        if (make_patches(s, false, &ways[s->own]) == 0 &&
             arrangement_find(l, s->bytes, r, NULL, ROUNDED, &s->due) &&
             !a->row && !a->axes && !a->is_blue_first)
             return s;
@@ -395,16 +399,20 @@ static struct nearness measure(const struct resampling *s, const double *c,
                                int64_t first, int64_t rows)
 {
     const struct layout *l = s->l;
+    const int64_t run = l->features / l->channels;
     struct nearness n = {0};
 
-    for (int64_t at = first * l->features; at < (first + rows) * l->features;
-         at++) {
-        const struct line *line =
-            &s->due.lines[at % l->features / (l->features / l->channels)];
-        double d = fabs((c[at] - line->offset) / line->slope - s->bytes[at]);
+    for (int64_t i = first * l->channels; i < (first + rows) * l->channels;
+         i++) {
+        const struct line *line = &s->due.lines[i % l->channels];
+        const double over = 1 / line->slope;
 
-        n.most = fmax(n.most, d);
-        n.mean += d;
+        for (int64_t at = i * run; at < (i + 1) * run; at++) {
+            double d = fabs((c[at] - line->offset) * over - s->bytes[at]);
+
+            n.most = d > n.most ? d : n.most;
+            n.mean += d;
+        }
     }
     n.mean /= (double)(rows * l->features);
     return n;
@@ -537,16 +545,14 @@ char *resampling_explain(struct resampling *s, const double *c)
     struct best *best = xcalloc((size_t)s->l->images, sizeof(*best));
     char *both = NULL, *text = NULL;
 
-    if (make_patches(s, s->images, &ways[s->own])) /* the nearest so far */
+    if (make_patches(s, false, &ways[s->own])) /* the nearest so far */
         goto out;
     take_best(s, c, s->own, best);
-    if (s->is_turned && make_patches(s, s->stored, &ways[s->own]) == 0)
+    if (s->is_turned && make_patches(s, true, &ways[s->own]) == 0)
         take_best(s, c, WAYS, best);
     for (size_t way = 0; way < WAYS && !is_exact(s, best); way++) {
-        if (way == s->own)
+        if (way == s->own || make_patches(s, false, &ways[way]))
             continue;
-        if (make_patches(s, s->images, &ways[way]))
-            goto out;
         take_best(s, c, way, best);
         if (!both)
             both = explain_both(s, c, way);
