@@ -44,4 +44,13 @@ for setting in $(pipelines/qualify --help | grep -oE '\b[A-Z_]+=' | sort -u | tr
     [ "$setting" = NAME ] || grep -q "\*$setting\*" man/qualify.7.scd
     ok $? "qualify: $setting is in the page"
 done
+# every program that is installed has a page
+for chain in $(sed -n 's/.*for chain in \(.*\); do.*/\1/p' Makefile); do
+    [ -f "man/assay-$chain.1.scd" ] || [ "$chain" = qualify ]
+    ok $? "assay-$chain: has a page"
+done
+for setting in $(pipelines/smoke --help | grep -oE '\b[A-Z_]+=' | sort -u | tr -d =); do
+    [ "$setting" = NAME ] || grep -q "\*$setting\*" man/assay-smoke.1.scd
+    ok $? "smoke: $setting is in the page"
+done
 done_testing
