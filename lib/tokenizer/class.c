@@ -13,7 +13,7 @@
 static const char as_file[] = "TokenizersBackend";
 
 /* Special tokens are never added to a rendered prompt, nothing is truncated or
- * padded, and decoding is not cleaned up; the rest describes the file. */
+ * padded; the rest is read elsewhere or describes the file. */
 static const char *const unused[] = {
     "add_bos_token",
     "add_eos_token",
@@ -158,6 +158,21 @@ static void read_pack(struct tokenizer *t, const struct section *config,
     p->version = class_version(t->transformers);
 }
 
+/* 5.24.0 leaves a BPE's text alone unless it is told twice. */
+static void read_clean_up(const struct section *config, struct rebuild *out)
+{
+    static const char even_bpe[] = "clean_up_tokenization_spaces_for_bpe_"
+                                   "even_though_it_will_corrupt_output";
+
+    if (!config)
+        return;
+    out->cleans_up =
+        json_is_true(config_value(config, "clean_up_tokenization_spaces"));
+    out->cleans_up_bpe =
+        out->cleans_up && (out->version == CLASS_5_5 ||
+                           json_is_true(config_value(config, even_bpe)));
+}
+
 int class_read(struct tokenizer *t, const char *file, size_t len,
                struct rebuild *out, bool *is_known, struct err *err)
 {
@@ -180,6 +195,7 @@ int class_read(struct tokenizer *t, const char *file, size_t len,
     const char *name =
         p.version == CLASS_5_24 ? choose_5_24(&p) : choose_5_5(&p);
     out->kind = class_kind_find(name);
+    read_clean_up(config, out);
     *is_known = out->kind || !bsearch(name, class_names, class_names_count,
                                       sizeof(*class_names), by_name);
     if (out->kind) {

@@ -54,6 +54,8 @@ struct rebuild {
     json_t *normalizer, *pre_tokenizer, *decoder;
     char *unk_token; /* of its model: class_added() knows it, or NULL */
     bool fuse_unk, byte_fallback, drops_frames;
+    bool cleans_up;     /* decoded text of any model; */
+    bool cleans_up_bpe; /* of a BPE */
 };
 void rebuild_release(struct rebuild *r);
 

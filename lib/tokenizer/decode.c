@@ -261,6 +261,52 @@ static int run_step(const struct step *step, struct pattern_scratch *match,
     }
 }
 
+/* -- what a class does to a decoded text -- */
+
+/* Drops some of the first bytes of every `found` in the text from `from` on. */
+static void drop_each(struct buf *text, size_t from, const char *found,
+                      const bool drop[3])
+{
+    size_t n = strlen(found), to = from;
+
+    for (size_t at = from; at < text->len;) {
+        bool is_found =
+            text->len - at >= n && memcmp(text->data + at, found, n) == 0;
+
+        for (size_t i = 0; i < (is_found ? n : 1); i++)
+            if (!is_found || i > 2 || !drop[i])
+                text->data[to++] = text->data[at + i];
+        at += is_found ? n : 1;
+    }
+    text->len = to;
+    if (text->data)
+        text->data[to] = '\0';
+}
+
+/* Spaces before marks and endings go, as transformers' clean_up_tokenization()
+ * has it: one after the other, in this order. */
+static void clean_up(struct buf *text, size_t from)
+{
+    static const struct {
+        const char *found;
+        bool drop[3];
+    } spaces[] = {
+        {" .", {true}},
+        {" ?", {true}},
+        {" !", {true}},
+        {" ,", {true}},
+        {" ' ", {true, false, true}},
+        {" n't", {true}},
+        {" 'm", {true}},
+        {" 's", {true}},
+        {" 've", {true}},
+        {" 're", {true}},
+    };
+
+    for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
+        drop_each(text, from, spaces[i].found, spaces[i].drop);
+}
+
 int tokenizer_decode(const struct tokenizer *t, const int64_t *ids, size_t n,
                      bool skip_special, struct buf *out, struct err *err)
 {
@@ -268,6 +314,7 @@ int tokenizer_decode(const struct tokenizer *t, const int64_t *ids, size_t n,
     const struct chain *chain = &meant->chain;
     struct texts texts[2] = {{BUF_INIT, NULL, 0, 0}, {BUF_INIT, NULL, 0, 0}};
     struct pattern_scratch *match = pattern_scratch_new();
+    size_t from = out->len;
     int at = 0, ret = 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -295,6 +342,8 @@ int tokenizer_decode(const struct tokenizer *t, const int64_t *ids, size_t n,
     }
     if (ret == 0 && texts[at].text.len)
         buf_add(out, texts[at].text.data, texts[at].text.len);
+    if (ret == 0 && t->cleans_up && t->rule == TOKENIZER_CLASS)
+        clean_up(out, from);
     release(&texts[0]);
     release(&texts[1]);
     pattern_scratch_free(match);

@@ -445,6 +445,8 @@ int tokenizer_load(struct tokenizer *t, const char *path, struct err *err)
         class_read(t, file.data, file.len, &by, &is_known, err) ||
         load_file(t, &d, path, &file, err))
         goto out;
+    t->cleans_up = is_known && (t->model->kind == MODEL_BPE ? by.cleans_up_bpe
+                                                            : by.cleans_up);
     ret = is_known && t->rule != TOKENIZER_FILE
               ? follow_class(t, &d, &by, path, err)
               : 0;

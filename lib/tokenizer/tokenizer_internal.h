@@ -342,6 +342,7 @@ struct tokenizer {
     enum tokenizer_rule rule;
     char *class_name; /* as the pack names it, or NULL */
     char *made_by;    /* the class that upstream takes, or NULL */
+    bool cleans_up;   /* the class, when it decodes */
     bool is_cut;      /* tiktoken: long texts are cut before all else */
     char **warnings;
     size_t warning_count;

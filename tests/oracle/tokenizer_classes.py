@@ -30,7 +30,7 @@ from tokenizers import Tokenizer  # noqa: E402
 
 BAR = "\u2581"
 WORDS = ["ab", "ba", "aab", " a", "b ", "1", "12", "\u00e9", "e\u0301", "\u0915\u093e", "\u4e2d", "\n", "  ", "'s", "<s>", "</s>", "<unk>",
-         "<|endoftext|>", "<x>", "<y>", "<z>", "<pad>", "<bos>", "A", "hello", "<PAD>", "<FILL_ME>"]
+         "<|endoftext|>", "<x>", "<y>", "<z>", "<pad>", "<bos>", "A", "hello", "<PAD>", "<FILL_ME>", " .", " n't", " ' ", " 're"]
 NAMES = ["<s>", "</s>", "<unk>", "<|endoftext|>", "<x>", "<y>", "<z>", "<pad>", "<bos>", "hello", "ab", "\u00e9", "A", "<PAD>"]
 CLASSES = ["LlamaTokenizer", "LlamaTokenizerFast", "CodeLlamaTokenizer", "GemmaTokenizer", "GemmaTokenizerFast", "Qwen2Tokenizer",
            "Qwen2TokenizerFast", "Qwen3_5Tokenizer", "GPT2Tokenizer", "GPT2TokenizerFast", "GPTNeoXTokenizerFast", "CohereTokenizerFast",
@@ -147,6 +147,8 @@ def settings(r, tree):
         out["legacy"] = r.choice([True, False, None])
     if chance(r, 0.3):
         out["add_prefix_space"] = r.choice([True, False])
+    if chance(r, 0.3):
+        out["clean_up_tokenization_spaces"] = chance(r, 0.7)
     if chance(r, 0.2):
         out["add_bos_token"] = chance(r, 0.5)
     return out
@@ -180,7 +182,7 @@ def upstream(folder, texts, lists):
     try:
         t = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         return {"ids": [t.backend_tokenizer.encode(x, add_special_tokens=False).ids for x in texts],
-                "decode": [t.backend_tokenizer.decode(i, skip_special_tokens=False) for i in lists]}
+                "decode": [t.decode(i, skip_special_tokens=False) for i in lists]}
     except BaseException as why:  # an error, or a panic
         return {"error": f"{type(why).__name__}: {why}"[:200]}
 
@@ -218,6 +220,7 @@ def main():
             try:
                 library = Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
                 plain = [library.encode(x, add_special_tokens=False).ids for x in texts]
+                lists += plain[:2]
             except BaseException:
                 continue
             want = upstream(folder, texts, lists)
