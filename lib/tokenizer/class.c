@@ -200,8 +200,9 @@ int class_read(struct tokenizer *t, const char *file, size_t len,
                                       sizeof(*class_names), by_name);
     if (out->kind) {
         out->kind->build(out, config);
-        out->drops_frames =
-            p.version == CLASS_5_24 && out->kind->drops_frames_5_24;
+        out->has_own_frames =
+            out->kind->puts_bos ||
+            (p.version == CLASS_5_24 && out->kind->drops_frames_5_24);
     }
     t->made_by = xstrdup(name);
     if (!*is_known && t->rule == TOKENIZER_CLASS)

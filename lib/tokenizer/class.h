@@ -41,7 +41,8 @@ struct class_kind {
     const char *specials[17];
     /* What it does with its special tokens once they are added. */
     enum { AGAIN_NOT, AGAIN_AS_TEXT, AGAIN_AS_THEY_ARE } again;
-    bool has_unk; /* its model knows the pack's unk_token */
+    bool has_unk;  /* its model knows the pack's unk_token */
+    bool puts_bos; /* it frames a text with bos_token alone */
     bool drops_frames_5_24;
 };
 const struct class_kind *class_kind_find(const char *name);
@@ -51,11 +52,12 @@ const struct class_kind *class_kind_find(const char *name);
 struct rebuild {
     enum class_version version;
     const struct class_kind *kind; /* NULL: tokenizer.json as it is */
-    json_t *normalizer, *pre_tokenizer, *decoder;
+    json_t *normalizer, *pre_tokenizer, *decoder, *post_processor;
     char *unk_token; /* of its model: class_added() knows it, or NULL */
-    bool fuse_unk, byte_fallback, drops_frames;
-    bool cleans_up;     /* decoded text of any model; */
-    bool cleans_up_bpe; /* of a BPE */
+    bool fuse_unk, byte_fallback;
+    bool has_own_frames; /* post_processor (NULL: none) is the class's */
+    bool cleans_up;      /* decoded text of any model; */
+    bool cleans_up_bpe;  /* of a BPE */
 };
 void rebuild_release(struct rebuild *r);
 

@@ -88,14 +88,36 @@ static void put_again(const struct tokenizer *t, const struct class_files *f,
     tokens_release(&all);
 }
 
-/* As str() spells what there is under unk_token. */
-static char *find_unk(const struct tokens *specials)
+static const struct added_wish *find_special(const struct class_files *f,
+                                             const char *key)
 {
-    for (size_t i = 0; i < specials->count; i++)
-        if (strcmp(specials->items[i].key, "unk_token") == 0)
-            return xstrndup(specials->items[i].wish.content,
-                            specials->items[i].wish.len);
-    return xstrdup("None");
+    for (size_t i = 0; i < f->specials.count; i++)
+        if (strcmp(f->specials.items[i].key, key) == 0)
+            return &f->specials.items[i].wish;
+    return NULL;
+}
+
+/* As str() spells what there is under unk_token. */
+static char *spell_unk(const struct class_files *f)
+{
+    const struct added_wish *unk = find_special(f, "unk_token");
+
+    return unk ? xstrndup(unk->content, unk->len) : xstrdup("None");
+}
+
+/* bos_token before a text, where there is one. */
+static json_t *frame_bos(const struct class_files *f, const struct added *added)
+{
+    const struct added_wish *bos = find_special(f, "bos_token");
+    const struct added_token *token =
+        bos ? added_find(added, bos->content, bos->len) : NULL;
+
+    if (!token)
+        return NULL;
+    return json_pack("{s:s, s:[{s:{s:s}}, {s:{s:s}}], s:{s:{s:[I]}}}", "type",
+                     "TemplateProcessing", "single", "SpecialToken", "id",
+                     "bos", "Sequence", "id", "A", "special_tokens", "bos",
+                     "ids", (json_int_t)token->id);
 }
 
 int class_added(const struct tokenizer *t, struct rebuild *r, struct added *out,
@@ -112,7 +134,9 @@ int class_added(const struct tokenizer *t, struct rebuild *r, struct added *out,
         if (r->kind && r->kind->again != AGAIN_NOT)
             put_again(t, &files, r->kind->again == AGAIN_AS_TEXT, out);
         if (r->kind && r->kind->has_unk)
-            r->unk_token = find_unk(&files.specials);
+            r->unk_token = spell_unk(&files);
+        if (r->kind && r->kind->puts_bos)
+            r->post_processor = frame_bos(&files, out);
     }
     class_files_release(&files);
     return ret;

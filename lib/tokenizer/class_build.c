@@ -18,6 +18,7 @@ void rebuild_release(struct rebuild *r)
     json_decref(r->normalizer);
     json_decref(r->pre_tokenizer);
     json_decref(r->decoder);
+    json_decref(r->post_processor);
     free(r->unk_token);
     *r = (struct rebuild){0};
 }
@@ -183,6 +184,7 @@ static const struct class_kind kinds[] = {
     {.name = "CodeLlamaTokenizer",
      .build = build_code_llama,
      .has_unk = true,
+     .puts_bos = true,
      .specials = {"unk_token", "<unk>", "bos_token", "<s>", "eos_token", "</s>",
                   "prefix_token", "\xe2\x96\x81<PRE>", "middle_token",
                   "\xe2\x96\x81<MID>", "suffix_token", "\xe2\x96\x81<SUF>",

@@ -314,7 +314,7 @@ static bool is_rebuilt_same(const struct draft *d, const struct rebuild *r)
             m->byte_fallback == r->byte_fallback && !m->ignore_merges &&
             !m->prefix && !m->suffix && !m->unk_token == !r->unk_token &&
             (!m->unk_token || strcmp(m->unk_token, r->unk_token) == 0) &&
-            !r->drops_frames);
+            !r->has_own_frames);
 }
 
 static void replace_part(struct draft *d, enum part part, json_t *by)
@@ -339,8 +339,8 @@ static void replace_parts(struct tokenizer *t, struct draft *d,
     replace_part(d, NORMALIZER, by->normalizer);
     replace_part(d, PRE_TOKENIZER, by->pre_tokenizer);
     replace_part(d, DECODER, by->decoder);
-    if (by->drops_frames)
-        replace_part(d, POST_PROCESSOR, NULL);
+    if (by->has_own_frames)
+        replace_part(d, POST_PROCESSOR, by->post_processor);
     m->fuse_unk = by->fuse_unk;
     m->byte_fallback = by->byte_fallback;
     m->ignore_merges = false;

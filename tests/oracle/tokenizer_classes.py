@@ -99,8 +99,14 @@ def tokenizer(r):
         normalizer, before = r.choice([(None, bars), (legacy, None), (replace, None), (replace, {
             "type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False})])
         decoder = {"type": "Sequence", "decoders": back[:r.choice([3, 4])]}
+    frame = None
+    if added and chance(r, 0.5):
+        name, number = added[0]["content"], added[0]["id"]
+        text = {"Sequence": {"id": "A", "type_id": 0}}
+        frame = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": name, "type_id": 0}}, text], "pair": [
+            text, {"Sequence": {"id": "B", "type_id": 1}}], "special_tokens": {name: {"id": name, "ids": [number], "tokens": [name]}}}
     return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": sorted(added, key=lambda t: t["id"]), "normalizer": normalizer,
-            "pre_tokenizer": before, "post_processor": None, "decoder": decoder, "model": m}
+            "pre_tokenizer": before, "post_processor": frame, "decoder": decoder, "model": m}
 
 
 def special(r, typed):
@@ -182,6 +188,7 @@ def upstream(folder, texts, lists):
     try:
         t = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         return {"ids": [t.backend_tokenizer.encode(x, add_special_tokens=False).ids for x in texts],
+                "special": t.backend_tokenizer.encode(texts[0]).ids,
                 "decode": [t.decode(i, skip_special_tokens=False) for i in lists]}
     except BaseException as why:  # an error, or a panic
         return {"error": f"{type(why).__name__}: {why}"[:200]}

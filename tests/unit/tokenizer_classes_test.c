@@ -42,14 +42,15 @@ static bool put_files(const json_t *files)
 }
 
 static bool is_encoded(const struct tokenizer *t, const json_t *text,
-                       const json_t *want, bool may_refuse)
+                       const json_t *want, bool add_special, bool may_refuse)
 {
     struct err err = ERR_INIT;
     struct token_ids ids;
 
     token_ids_init(&ids);
-    int failed = tokenizer_encode(t, json_string_value(text),
-                                  json_string_length(text), false, &ids, &err);
+    int failed =
+        tokenizer_encode(t, json_string_value(text), json_string_length(text),
+                         add_special, &ids, &err);
     bool good = failed ? may_refuse && err.code == ERR_UNSUPPORTED
                        : ids.count == json_array_size(want);
     for (size_t i = 0; good && !failed && i < ids.count; i++)
@@ -101,7 +102,11 @@ static bool check(const json_t *line, const char *version,
         diag("%s", err.text);
     for (size_t i = 0; t && i < json_array_size(texts); i++)
         good = is_encoded(t, json_array_get(texts, i), json_array_get(ids, i),
-                          rule == TOKENIZER_UNSAID) &&
+                          false, rule == TOKENIZER_UNSAID) &&
+               good;
+    if (t && rule == TOKENIZER_CLASS)
+        good = is_encoded(t, json_array_get(texts, 0),
+                          json_object_get(want, "special"), true, false) &&
                good;
     for (size_t i = 0;
          t && rule == TOKENIZER_CLASS && i < json_array_size(lists); i++)
