@@ -424,20 +424,32 @@ struct best {
     struct nearness near;
 };
 
+/* Does the reference's own way give this image? */
+static bool agrees(const struct resampling *s, const struct best *b)
+{
+    return b->way == s->own && b->near.most <= EXACT_STEPS;
+}
+
 static void take_best(const struct resampling *s, const double *c, size_t way,
                       struct best *best)
 {
+    struct best *now = xcalloc((size_t)s->l->images, sizeof(*now));
     int64_t first = 0;
+    bool is_all = true; /* does this way give all images that differ? */
 
     for (int64_t i = 0; i < s->l->images; i++) {
         const double *g = s->l->grid + 3 * i;
         int64_t rows = (int64_t)(g[0] * g[1] * g[2]);
-        struct nearness near = measure(s, c, first, rows);
 
-        if (way == s->own || near.mean < best[i].near.mean)
-            best[i] = (struct best){way, near};
+        now[i] = (struct best){way, measure(s, c, first, rows)};
+        is_all &= agrees(s, &best[i]) || now[i].near.most <= EXACT_STEPS;
         first += rows;
     }
+    for (int64_t i = 0; i < s->l->images; i++)
+        if (way == s->own || (!agrees(s, &best[i]) &&
+                              (is_all || now[i].near.mean < best[i].near.mean)))
+            best[i] = now[i];
+    free(now);
 }
 
 /* A way with another order or normalisation beside it. */
@@ -480,55 +492,72 @@ static void add_way(struct buf *out, const struct best *b)
         add_resampling(out, b->way);
 }
 
-/* All images that differ by one way, or a sentence an image. */
+/* What is said of one image is said of another: the same way, as near? */
+static bool is_alike(const struct best *a, const struct best *b)
+{
+    return a->way == b->way &&
+           (a->near.most <= EXACT_STEPS) == (b->near.most <= EXACT_STEPS);
+}
+
+/* "image 1: ", "images 0, 2: "; nothing where all images are alike. */
+static void add_images(const struct resampling *s, const struct best *best,
+                       int64_t of, struct buf *out)
+{
+    struct buf list = BUF_INIT;
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < s->l->images; i++)
+        if (!agrees(s, &best[i]) && is_alike(&best[i], &best[of]))
+            buf_addf(&list, "%s%" PRId64, count++ ? ", " : "", i);
+    if (count < s->l->images)
+        buf_addf(out, "image%s %s: ", count > 1 ? "s" : "", list.data);
+    buf_release(&list);
+}
+
+static void add_sentence(const struct resampling *s, const struct best *b,
+                         struct buf *out)
+{
+    if (b->way == s->own) {
+        buf_addf(out,
+                 "no other resampling comes nearer than the reference's own, "
+                 "on average %.3g steps of a byte away",
+                 b->near.mean);
+    } else if (b->near.most <= NEAR_STEPS) {
+        add_way(out, b);
+        buf_addf(out, " explains it %s, where the reference has %s",
+                 b->near.most <= EXACT_STEPS ? "exactly"
+                                             : "to one step of a byte",
+                 own_name(s->own));
+    } else {
+        buf_addf(out,
+                 "no resampling that we know explains it: nearest comes "
+                 "%s, on average %.3g steps of a byte away",
+                 b->way == WAYS ? "the image as it is stored"
+                                : ways[b->way].name,
+                 b->near.mean);
+    }
+}
+
+/* A sentence for the images that differ alike. */
 static char *say(const struct resampling *s, const struct best *best)
 {
-    const struct best *one = NULL;
     struct buf out = BUF_INIT;
-    bool is_one = true;
-    int64_t differ = 0;
 
     for (int64_t i = 0; i < s->l->images; i++) {
-        bool is_own = best[i].way == s->own;
+        bool is_said = agrees(s, &best[i]);
 
-        if (is_own && best[i].near.most <= EXACT_STEPS)
-            continue; /* this image agrees */
-        differ++;
-        is_one &= !one || (one->way == best[i].way &&
-                           (one->near.most <= EXACT_STEPS) ==
-                               (best[i].near.most <= EXACT_STEPS));
-        one = &best[i];
-    }
-    for (int64_t i = 0; one && i < s->l->images; i++) {
-        const struct best *b = &best[i];
-        bool is_own = b->way == s->own;
-
-        if ((is_own && b->near.most <= EXACT_STEPS) || (is_one && b != one))
+        for (int64_t k = 0; k < i; k++)
+            is_said |= !agrees(s, &best[k]) && is_alike(&best[k], &best[i]);
+        if (is_said)
             continue;
         buf_addstr(&out, out.len ? "; " : "");
-        if (!is_one || differ < s->l->images)
-            buf_addf(&out, "image %" PRId64 ": ",
-                     is_one && differ == 1 ? (int64_t)(one - best) : i);
-        if (is_own) {
-            buf_addstr(&out, "no other resampling comes nearer than the "
-                             "reference's own");
-        } else if (b->near.most <= NEAR_STEPS) {
-            add_way(&out, b);
-            buf_addf(&out, " explains it %s, where the reference has %s",
-                     b->near.most <= EXACT_STEPS ? "exactly"
-                                                 : "to one step of a byte",
-                     own_name(s->own));
-        } else {
-            buf_addstr(&out, "no resampling that we know explains it: nearest "
-                             "comes ");
-            if (b->way == WAYS)
-                buf_addstr(&out, "the image as it is stored");
-            else
-                buf_addstr(&out, ways[b->way].name);
-            buf_addf(&out, ", on average %.3g steps of a byte away",
-                     b->near.mean);
-        }
+        add_images(s, best, i, &out);
+        add_sentence(s, &best[i], &out);
     }
+    if (!out.len)
+        buf_addstr(&out, "every value is within a hundredth of a byte's step "
+                         "of the reference's: a normalisation that is rounded "
+                         "otherwise");
     return buf_detach(&out);
 }
 

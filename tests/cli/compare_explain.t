@@ -140,6 +140,33 @@ cp -R "$T/by-12.3" "$T/cand"
 judge "Pillow 12.3 for 13.0"
 told "bicubic with antialiasing, passes as in Pillow 12.3, resampling explains it exactly, where the reference has bicubic with antialiasing, passes as in Pillow 13.0" "the passes the other way"
 
+# of two images one
+python3 - "$T" $tiny/cases.json <<'EOF'
+import json, sys
+folder = sys.argv[1]
+noise = json.load(open(folder + "/cases.json"))["cases"][0]
+chart = [c for c in json.load(open(sys.argv[2]))["cases"] if c["name"] == "chart"][0]
+noise["images"] = chart["images"] + noise["images"]
+noise["messages"][0]["content"] *= 2
+with open(folder + "/cases.json", "w") as f:
+    json.dump({"cases": [noise]}, f)
+EOF
+cp $tiny/images/chart.png "$T/images/"
+rm -rf "$T/ref" "$T/cand"
+for version in 12.3 13.0; do
+    runs 0 "two images by Pillow $version" "$(bin export)" --pack $tiny/pack --cases "$T/cases.json" \
+        --protocol "$T/$version.json" --out "$T/two-$version"
+done
+mv "$T/two-12.3" "$T/ref"
+mv "$T/two-13.0" "$T/cand"
+judge "Pillow 13.0 for 12.3 in one of two images"
+told "image 1: bicubic with antialiasing, passes as in Pillow 13.0, resampling explains it exactly" "which of them"
+plant patched "$T/ref/noise" 'rows = [[x + 1e-5 for x in row] for row in rows]'
+cp "$T/ref/noise/inputs.safetensors" "$T/cand/noise/inputs.safetensors"
+plant patched "$T/cand/noise" 'rows = [[x + 2e-5 * (i % 2) for i, x in enumerate(row)] for row in rows]'
+judge "another rounding"
+told "every value is within a hundredth of a byte's step of the reference's" "another rounding"
+
 # an image whose EXIF orientation the candidate does not heed
 python3 - "$T" <<'EOF'
 import hashlib, json, struct, sys, zlib
