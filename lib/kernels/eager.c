@@ -7,15 +7,15 @@
 #include "kernels/round.h"
 #include "kernels/softmax.h"
 #include "kernels/threads.h"
+#include "kernels/vec_elementary.h"
 
 /* Values, and rows, that a thread takes at a time. */
 enum { GRAIN = 2048, ROW_GRAIN = 8 };
 
-enum { VECTORS = 32 };
-
 #define EXP elem_exp_f32
 #define LOG1P elem_log1p_f32
 #define EXP_VECTOR vec_exp
+#define LOG1P_VECTOR vec_log1p
 #include "kernels/real_f32.inc"
 
 #include "kernels/eager_plain.inc"
@@ -23,9 +23,11 @@ enum { VECTORS = 32 };
 #undef EXP
 #undef EXP_VECTOR
 #undef LOG1P
+#undef LOG1P_VECTOR
 #define EXP elem_exp
 #define LOG1P elem_log1p
 #define EXP_VECTOR elem_exp
+#define LOG1P_VECTOR elem_log1p
 #include "kernels/real_f64.inc"
 
 #include "kernels/eager_plain.inc"

@@ -16,9 +16,9 @@
  *     silu_mul  t(silu(gate) * up)
  *     softplus  log1p(exp(x)), x itself above 20; f32
  *
- * exp is vec_exp() (softmax.h) on whole pairs of 16 values, which PyTorch takes
- * as vectors, and the exact one on the n mod 32 after them: so x is the tensor
- * of one of upstream's calls.
+ * exp is vec_exp() (softmax.h), log1p vec_log1p() (vec_elementary.h) on whole
+ * pairs of 16 values, which PyTorch takes as vectors, and the exact ones on the
+ * n mod 32 after them: so x is the tensor of one of upstream's calls.
  */
 void eager_silu(float *y, const float *x, int64_t n, enum dtype t);
 void eager_silu_f64(double *y, const double *x, int64_t n);

@@ -6,8 +6,9 @@
 #include "kernels/round.h"
 #include "kernels/softmax.h"
 #include "kernels/threads.h"
+#include "kernels/vec_elementary.h"
 
-enum { GRAIN = 2048, VECTORS = 32 };
+enum { GRAIN = 2048 };
 
 #define EXP elem_exp_f32
 #define EXP_VECTOR vec_exp
@@ -34,7 +35,7 @@ void situ(float *y, const float *gate, const float *up, double beta,
                            .up = up,
                            .beta = (float)beta,
                            .linear = (float)linear,
-                           .vectors = is_torch ? n / VECTORS * VECTORS : 0,
+                           .vectors = is_torch ? n / VEC_WHOLE * VEC_WHOLE : 0,
                            .t = t};
 
     threads_for(n, GRAIN, situ_piece, &job);

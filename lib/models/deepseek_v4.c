@@ -131,18 +131,20 @@ struct act deepseek_swiglu(struct ops *o, const struct act *gate,
 /* sqrt(softplus(x)), each of the two rounded; in place. */
 static void sqrt_softplus(const struct act *x)
 {
-    for (int64_t i = 0; i < x->rows * x->cols; i++) {
-        if (act_is_wide(x)) {
-            double v = act_d(x)[i];
+    const int64_t n = x->rows * x->cols;
 
-            act_d(x)[i] = sqrt(v > 20 ? v : elem_log1p(elem_exp(v)));
-        } else {
-            float v = act_f(x)[i];
-
-            v = v > 20 ? v : elem_log1p_f32(elem_exp_f32(v));
-            act_f(x)[i] = round_to(x->dtype, sqrtf(round_to(x->dtype, v)));
-        }
+    if (act_is_wide(x))
+        eager_softplus_f64(act_d(x), act_d(x), n);
+    else
+        eager_softplus(act_f(x), act_f(x), n);
+    op_round(x);
+    for (int64_t i = 0; i < n; i++) {
+        if (act_is_wide(x))
+            act_d(x)[i] = sqrt(act_d(x)[i]);
+        else
+            act_f(x)[i] = sqrtf(act_f(x)[i]);
     }
+    op_round(x);
 }
 
 static void softmax(const struct act *x)

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "kernels/elementary.h"
 #include "kernels/rope.h"
-#include "kernels/vec_pow.h"
+#include "kernels/vec_elementary.h"
 #include "models/eager_ops.h"
 
 #include <math.h>
@@ -250,7 +250,7 @@ static double dynamic_theta_f64(const struct rotary *r, int64_t length)
 /* Frequencies that PyTorch takes as vectors; the others are rope_inv_freq's. */
 static int64_t in_vectors(const struct rotary *r)
 {
-    return r->dims / 2 / VEC_POW_WHOLE * VEC_POW_WHOLE;
+    return r->dims / 2 / VEC_WHOLE * VEC_WHOLE;
 }
 
 /* theta to the power of 2i / dims */

@@ -1,6 +1,6 @@
 """Records operations of a graph in f32 that PyTorch's CPU backend takes one by one:
 the delta rule token by token, attention over states, attention as products of a
-batch, a product of many columns; for tests/unit/torch_steps_test.
+batch, a product of many columns, softplus; for tests/unit/torch_steps_test.
 
     python tests/oracle/torch_steps.py fixtures/torch/steps.safetensors
 
@@ -70,6 +70,8 @@ def main(path):
         for outputs in (188, 192):  # the same four again and again
             y = torch.nn.functional.linear(x, w.repeat(outputs // 4, 1))
             keep(f"long{columns}.{outputs}", y[:, :4], x=x.clone(), w=w.clone())
+    x = 6 * torch.randn(992)  # whole vectors
+    keep("softplus", torch.nn.functional.softplus(x), x=x)
     save_file(out, path, metadata={"torch": torch.__version__})
 
 

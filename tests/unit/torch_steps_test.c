@@ -3,6 +3,7 @@
  * recordings of torch 2.13.0 (fixtures/torch, made by
  * tests/oracle/torch_steps.py).
  */
+#include "kernels/eager.h"
 #include "kernels/linear.h"
 #include "kernels/residual.h"
 #include "kernels/sdpa.h"
@@ -117,6 +118,16 @@ static void test_long(void)
         }
 }
 
+static void test_softplus(void)
+{
+    int64_t n;
+    float *x = load(&n, "softplus.x"), *want = load(&n, "softplus.y");
+
+    eager_softplus(x, x, n);
+    ok(n == 992 && differing(x, want, n) == 0, "softplus of whole vectors");
+    free(x), free(want);
+}
+
 int main(void)
 {
     recorded = recorded_open("fixtures/torch/steps.safetensors");
@@ -125,6 +136,7 @@ int main(void)
         test_mix();
         test_attention();
         test_long();
+        test_softplus();
     }
     safetensors_close(recorded);
     return done();

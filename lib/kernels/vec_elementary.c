@@ -1,5 +1,5 @@
-/* Powers as PyTorch's vectors compute them, on pairs of floats. */
-#include "kernels/vec_pow.h"
+/* Functions as PyTorch's vectors compute them, on pairs of floats. */
+#include "kernels/vec_elementary.h"
 
 #include <math.h>
 
@@ -61,12 +61,13 @@ static struct pair quotient(struct pair x, struct pair y)
     return (struct pair){q, fmaf(q, off, fmaf(x.low, inverse, rest))};
 }
 
+static const struct pair ln2 = {0.69314718246459960938f,
+                                -1.904654323148236017e-09f};
+
 static struct pair logarithm(float x)
 {
     static const struct pair third = {0.66666662693023681640625f,
                                       3.69183861259614332084311e-09f};
-    static const struct pair ln2 = {0.69314718246459960938f,
-                                    -1.904654323148236017e-09f};
     int exponent;
     float m = frexpf(x, &exponent), p = 0.240320354700088500976562f;
 
@@ -104,4 +105,26 @@ static float exponential(struct pair x)
 float vec_pow(float x, float y)
 {
     return exponential(times(logarithm(x), y));
+}
+
+float vec_log1p(float x)
+{
+    int exponent;
+    float p = 0.3027294874e+0f;
+
+    if (!(x >= 0))
+        return __builtin_nanf("");
+    frexpf((x + 1) * (1.0f / 0.75f), &exponent);
+    exponent--; /* x + 1 = (1 + m) 2^exponent */
+    float scale = ldexpf(1, -exponent), m = fmaf(x, scale, scale - 1);
+    float below = 2 + m;
+    struct pair a =
+        quotient((struct pair){m, 0}, (struct pair){below, 2 - below + m});
+    float b = a.high * a.high;
+    p = fmaf(p, b, 0.3996108174e+0f);
+    p = fmaf(p, b, 0.6666694880e+0f);
+    struct pair y = ordered_sum(times(ln2, (float)exponent),
+                                (struct pair){2 * a.high, 2 * a.low});
+    y = ordered_sum(y, (struct pair){b * a.high * p, 0});
+    return y.high + y.low;
 }
