@@ -3,13 +3,12 @@
 
 /*
  * Inside of the template engine.  jinja_lex and jinja_parse (_expression,
- * _statement) make a tree,
- * jinja_scope (_symbols, _constant) gives every name its place as upstream's
- * compiler does,
- * jinja_eval runs it.  Python's values: jinja_value, _dict, _bigint, _print,
- * _format, _json, _compare, _arith, _iter; what they answer to: _attr,
- * _methods (_str_methods), _filters (_sort, _numbers), _tests, _globals.  What
- * these do with a text: _text, _search, _split, _text_number (jinja_text.h).
+ * _statement) make a tree, jinja_scope (_symbols, _constant) gives every name
+ * its place as upstream's compiler does, jinja_eval runs it.  Python's values:
+ * jinja_value, _dict, _bigint, _print, _json, _compare, _arith, _iter; what
+ * they answer to: _attr, _methods (_str_methods), _filters (_sort, _numbers),
+ * _tests, _globals; what these do with a text: _text, _search, _split,
+ * _text_number (jinja_text.h), and _percent, _braces, _time (jinja_spec.h).
  *
  * An error leaves through rt_fail(), which jumps out to the one setjmp of a
  * compile or render: everything either of them allocates is in one arena, so
@@ -585,7 +584,7 @@ bool jmethod_exists(const struct rt *rt, struct jval self, const char *name,
                     bool *is_unsafe);
 struct jval jmethod_call(struct rt *rt, struct jmethod *m, struct jargs *args);
 
-/* jinja_format.c */
+/* jinja_percent.c, jinja_braces.c, jinja_time.c (jinja_spec.h) */
 struct jval jformat_percent(struct rt *rt, struct jval format,
                             struct jval args);
 struct jval jformat_method(struct rt *rt, struct jval format,

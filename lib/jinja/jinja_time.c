@@ -1,0 +1,74 @@
+/* strftime_now, of the clock that is given. */
+#include "jinja/jinja_spec.h"
+
+#include <string.h>
+#include <time.h>
+
+struct jval jformat_time(struct rt *rt, struct jval format)
+{
+    const struct jinja_template *t = rt->t;
+    struct jsb b = {.rt = rt};
+    char text[128];
+
+    if (!t->has_now)
+        rt_fail(rt, ERR_INPUT,
+                "the template asks for the time, and no clock "
+                "is given: set 'now'");
+    if (format.type != JV_STR)
+        rt_fail(rt, ERR_INPUT, "strftime_now: format must be str, not %s",
+                jval_typename(format));
+    if (memchr(format.s->data, '\0', format.s->len))
+        rt_fail(rt, ERR_INPUT, "strftime_now: embedded null character");
+    struct tm tm = {.tm_year = (int)t->now[0] - 1900,
+                    .tm_mon = (int)t->now[1] - 1,
+                    .tm_mday = (int)t->now[2],
+                    .tm_hour = (int)t->now[3],
+                    .tm_min = (int)t->now[4],
+                    .tm_sec = (int)t->now[5]};
+    struct tm day = tm;
+    (void)timegm(&day); /* fills the days of the week and of the year */
+    tm.tm_wday = day.tm_wday;
+    tm.tm_yday = day.tm_yday;
+    tm.tm_isdst = -1;
+    for (size_t i = 0; i < format.s->len;) {
+        size_t from = i;
+        char one[16];
+
+        rt_step(rt, 1);
+        if (format.s->data[i++] != '%') {
+            jsb_addch(&b, format.s->data[from]);
+            continue;
+        }
+        while (i < format.s->len && strchr("-_0^#", format.s->data[i]))
+            i++;
+        const char *width = format.s->data + i;
+        if (spec_number(rt, &width, format.s->data + format.s->len) > 99)
+            rt_fail(rt, ERR_UNSUPPORTED, "strftime_now: a width above 99");
+        i = (size_t)(width - format.s->data);
+        while (i < format.s->len && strchr("EO", format.s->data[i]))
+            i++;
+        if (i < format.s->len)
+            juni_next(format.s->data, &i);
+        size_t n = i - from;
+        char kind = format.s->data[i - 1];
+        if (n == 2 && (kind == 'z' || kind == 'Z'))
+            continue; /* a time without a zone */
+        if (n == 2 && kind == 'f') {
+            jsb_addstr(&b, "000000");
+            continue;
+        }
+        if (kind == 's' || kind == 'z' || kind == 'Z')
+            rt_fail(rt, ERR_UNSUPPORTED, "strftime_now: '%.*s'", (int)n,
+                    format.s->data + from);
+        if (n >= sizeof(one) || n < 2 || (unsigned char)kind >= 0x80) {
+            jsb_add(&b, format.s->data + from, n);
+            continue;
+        }
+        memcpy(one, format.s->data + from, n);
+        one[n] = '\0';
+        /* each conversion alone: its text has a bound */
+        size_t len = strftime(text, sizeof(text), one, &tm);
+        jsb_add(&b, text, len);
+    }
+    return jsb_val(&b);
+}
