@@ -4,11 +4,12 @@
 /*
  * Inside of the template engine.  jinja_lex and jinja_parse (_expression,
  * _statement) make a tree, jinja_scope (_symbols, _constant) gives every name
- * its place as upstream's compiler does, jinja_eval runs it.  Python's values:
- * jinja_value, _dict, _bigint, _print, _json, _compare, _arith, _iter; what
- * they answer to: _attr, _methods (_str_methods), _filters (_sort, _numbers),
- * _tests, _globals; what these do with a text: _text, _search, _split,
- * _text_number (jinja_text.h), and _percent, _braces, _time (jinja_spec.h).
+ * its place as upstream's compiler does, jinja_exec (_eval, _loop, _call,
+ * _frame: jinja_run.h) runs it.  Python's values: jinja_value, _dict, _bigint,
+ * _print, _json, _compare, _arith, _iter; what they answer to: _attr, _methods
+ * (_str_methods), _filters (_sort, _numbers), _tests, _globals; what these do
+ * with a text: _text, _search, _split, _text_number (jinja_text.h), and
+ * _percent, _braces, _time (jinja_spec.h).
  *
  * An error leaves through rt_fail(), which jumps out to the one setjmp of a
  * compile or render: everything either of them allocates is in one arena, so
@@ -418,7 +419,7 @@ struct jtoken {
 struct jtoken *jinja_lex(struct rt *rt, const char *source, size_t len,
                          size_t *count);
 
-/* jinja_parse.c (with jinja_expression.c, jinja_statement.c), _scope, _eval */
+/* jinja_parse.c (with jinja_expression.c, jinja_statement.c), _scope, _exec */
 struct jnode *jinja_parse(struct rt *rt, struct jtoken *tokens);
 void jinja_scope(struct rt *rt, struct jinja_template *t);
 /* jinja_constant.c: marks n, whose parts are marked, when upstream works it out
@@ -426,7 +427,7 @@ void jinja_scope(struct rt *rt, struct jinja_template *t);
 void jinja_constant(struct rt *rt, struct jnode *n, bool in_operator);
 void jinja_run(struct rt *rt, const struct jinja_template *t);
 
-/* jinja_eval.c: what values call back */
+/* jinja_call.c, _attr, _loop: what values call back */
 struct jval jinja_call(struct rt *rt, struct jval callee, struct jargs *args);
 struct jval jinja_getattr(struct rt *rt, struct jval obj, struct jval name);
 struct jval jinja_getitem(struct rt *rt, struct jval obj, struct jval key);
