@@ -11,6 +11,7 @@
  * any order.
  */
 enum part { ADDED, NORMALIZER, PRE_TOKENIZER, POST_PROCESSOR, DECODER, PARTS };
+extern const char *const draft_part_names[PARTS];
 
 struct draft {
     struct json_stream stream;
@@ -50,4 +51,14 @@ int draft_keep(struct draft *d, json_t *object, const char *key,
 
 /* Reads the model's section. */
 int draft_read_model(struct tokenizer *t, struct draft *d, struct err *err);
+
+/* Puts together what was read, around t->model; added (NULL: the file's) is
+ * taken over. */
+int draft_finish(struct tokenizer *t, const struct draft *d, const char *path,
+                 struct added *added, struct err *err);
+
+/* Makes t->other where the pack's class means something else than the file. */
+struct rebuild;
+int draft_follow_class(struct tokenizer *t, struct draft *d, struct rebuild *by,
+                       const char *path, struct err *err);
 #endif

@@ -13,7 +13,7 @@
 
 enum { FILE_CAP = 1 << 30 };
 
-static const char *const part_names[PARTS] = {
+const char *const draft_part_names[PARTS] = {
     "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder"};
 
 void tokenizer_warn(struct tokenizer *t, const char *format, ...)
@@ -31,9 +31,9 @@ void tokenizer_warn(struct tokenizer *t, const char *format, ...)
 
 static int read_part(struct draft *d, enum part part, struct err *err)
 {
-    if (draft_keep(d, d->document, part_names[part], err))
+    if (draft_keep(d, d->document, draft_part_names[part], err))
         return -1;
-    json_t *value = json_object_get(d->document, part_names[part]);
+    json_t *value = json_object_get(d->document, draft_part_names[part]);
     if (part == ADDED && json_is_null(value))
         return err_set(err, ERR_INPUT, "not a list");
     if (!json_is_null(value))
@@ -64,7 +64,7 @@ static int read_top_value(struct tokenizer *t, struct draft *d, const char *key,
     if (strcmp(key, "model") == 0)
         return draft_read_model(t, d, err);
     for (enum part part = ADDED; part < PARTS; part++)
-        if (strcmp(key, part_names[part]) == 0)
+        if (strcmp(key, draft_part_names[part]) == 0)
             return read_part(d, part, err);
     if (draft_keep(d, d->document, key, err))
         return -1;
@@ -116,14 +116,14 @@ static bool chain_is_byte_level(const struct chain *c, const struct model *m)
 static int part_section(const struct section *root, enum part part,
                         const struct section **out, struct err *err)
 {
-    const json_t *value = config_value(root, part_names[part]);
+    const json_t *value = config_value(root, draft_part_names[part]);
 
     *out = NULL;
     if (!value)
         return 0;
     if (!json_is_object(value))
         return err_set(err, ERR_INPUT, "not an object");
-    return config_get_section(root, part_names[part], out, err);
+    return config_get_section(root, draft_part_names[part], out, err);
 }
 
 static int read_chain(struct tokenizer *t, const struct section *root,
@@ -161,7 +161,7 @@ static void note_streamed(const struct section *root, enum model_kind kind)
     struct err why = ERR_INIT;
 
     config_value(root, "version");
-    config_value(root, part_names[ADDED]);
+    config_value(root, draft_part_names[ADDED]);
     config_ignore(root, (const char *const[]){"truncation", "padding", NULL});
     if (config_section(root, "model", &model, &why) || !model)
         return;
@@ -246,8 +246,8 @@ static int put_together(struct tokenizer *t, const struct draft *d,
     return added_index(&t->added, &t->chain.normalizer, err);
 }
 
-static int finish(struct tokenizer *t, const struct draft *d, const char *path,
-                  struct added *added, struct err *err)
+int draft_finish(struct tokenizer *t, const struct draft *d, const char *path,
+                 struct added *added, struct err *err)
 {
     struct config *config = config_new(path, json_incref(d->document));
     int ret = put_together(t, d, config_root(config), added, err);
@@ -267,133 +267,6 @@ static int check_draft(struct draft *d, struct err *err)
         return err_set(err, ERR_INPUT, "no 'model'");
     json_object_set(d->document, "model", d->settings);
     return check_model(d, err) ? err_in(err, "model") : 0;
-}
-
-/* -- what a class makes of it -- */
-
-/* Does nothing but `trim_offsets`, which moves no id, tell the two apart? */
-static bool is_equal_part(const json_t *a, const json_t *b)
-{
-    json_t *x = a ? json_deep_copy(a) : json_null();
-    json_t *y = b ? json_deep_copy(b) : json_null();
-    json_t *two[2] = {x, y};
-
-    for (int i = 0; i < 2; i++) {
-        const json_t *list = json_object_get(two[i], "pretokenizers");
-
-        json_object_del(two[i], "trim_offsets");
-        for (size_t k = 0; k < json_array_size(list); k++)
-            json_object_del(json_array_get(list, k), "trim_offsets");
-    }
-    bool is_equal = json_equal(x, y);
-    json_decref(x);
-    json_decref(y);
-    return is_equal;
-}
-
-static bool is_decoder_of(const json_t *a, const json_t *b)
-{
-    const char *x = json_string_value(json_object_get(a, "type"));
-    const char *y = json_string_value(json_object_get(b, "type"));
-
-    /* ByteLevel's keys have no effect in a decoder. */
-    if (x && y && strcmp(x, "ByteLevel") == 0 && strcmp(y, "ByteLevel") == 0)
-        return true;
-    return is_equal_part(a, b);
-}
-
-static bool is_rebuilt_same(const struct draft *d, const struct rebuild *r)
-{
-    const struct model *m = d->model;
-
-    return !r->kind ||
-           (is_equal_part(d->parts[NORMALIZER], r->normalizer) &&
-            is_equal_part(d->parts[PRE_TOKENIZER], r->pre_tokenizer) &&
-            is_decoder_of(d->parts[DECODER], r->decoder) &&
-            m->fuse_unk == r->fuse_unk &&
-            m->byte_fallback == r->byte_fallback && !m->ignore_merges &&
-            !m->prefix && !m->suffix && !m->unk_token == !r->unk_token &&
-            (!m->unk_token || strcmp(m->unk_token, r->unk_token) == 0) &&
-            !r->has_own_frames);
-}
-
-static void replace_part(struct draft *d, enum part part, json_t *by)
-{
-    json_decref(d->parts[part]);
-    d->parts[part] = by ? json_incref(by) : NULL;
-    json_object_set(d->document, part_names[part], by ? by : json_null());
-}
-
-static void take_text(char **to, const char *text)
-{
-    free(*to);
-    *to = text ? xstrdup(text) : NULL;
-}
-
-/* The class's own components around the same vocabulary and merges. */
-static void replace_parts(struct tokenizer *t, struct draft *d,
-                          const struct rebuild *by)
-{
-    struct model *m = t->model;
-
-    replace_part(d, NORMALIZER, by->normalizer);
-    replace_part(d, PRE_TOKENIZER, by->pre_tokenizer);
-    replace_part(d, DECODER, by->decoder);
-    if (by->has_own_frames)
-        replace_part(d, POST_PROCESSOR, by->post_processor);
-    m->fuse_unk = by->fuse_unk;
-    m->byte_fallback = by->byte_fallback;
-    m->ignore_merges = false;
-    m->has_unk = by->unk_token != NULL;
-    take_text(&m->unk_token, by->unk_token);
-    take_text(&m->prefix, NULL);
-    take_text(&m->suffix, NULL);
-}
-
-static struct tokenizer *rebuild(struct tokenizer *t, struct draft *d,
-                                 const struct rebuild *by, struct added *added,
-                                 const char *path, struct err *err)
-{
-    struct tokenizer *other = tokenizer_new();
-    json_t *as_read = d->document;
-
-    other->model = model_borrow(t->model);
-    d->document = json_copy(as_read); /* the ledger has that one */
-    json_decref(as_read);
-    if (by->kind)
-        replace_parts(other, d, by);
-    if (finish(other, d, path, added, err) == 0)
-        return other;
-    err_in(err, "%s: as '%s' makes it", path, t->made_by);
-    tokenizer_free(other);
-    return NULL;
-}
-
-/* Makes t->other where the pack's class means something else than the file. */
-static int follow_class(struct tokenizer *t, struct draft *d,
-                        struct rebuild *by, const char *path, struct err *err)
-{
-    struct added added = {0};
-    int ret;
-
-    if (by->kind && t->model->kind != MODEL_BPE)
-        ret = err_set(err, ERR_UNSUPPORTED,
-                      "tokenizer_config.json: what tokenizer_class '%s' makes "
-                      "of another model than BPE is not known here",
-                      t->made_by);
-    else
-        ret = class_added(t, by, &added, err);
-    if (ret && err->code == ERR_UNSUPPORTED && t->rule == TOKENIZER_UNSAID) {
-        tokenizer_warn(t, "tokenizer.json is taken as it is: %s", err->text);
-        err_clear(err);
-        ret = 0;
-    } else if (ret == 0 && (!is_rebuilt_same(d, by) ||
-                            !added_is_equal(&added, &t->added))) {
-        t->other = rebuild(t, d, by, &added, path, err);
-        ret = t->other ? 0 : -1;
-    }
-    added_release(&added);
-    return ret;
 }
 
 /* The whole file in one piece of memory, sized once. */
@@ -426,7 +299,7 @@ static int load_file(struct tokenizer *t, struct draft *d, const char *path,
     if (ret == 0)
         ret = check_draft(d, err);
     if (ret == 0)
-        ret = finish(t, d, path, NULL, err);
+        ret = draft_finish(t, d, path, NULL, err);
     return ret ? err_in(err, "%s", path) : 0;
 }
 
@@ -448,7 +321,7 @@ int tokenizer_load(struct tokenizer *t, const char *path, struct err *err)
     t->cleans_up = is_known && (t->model->kind == MODEL_BPE ? by.cleans_up_bpe
                                                             : by.cleans_up);
     ret = is_known && t->rule != TOKENIZER_FILE
-              ? follow_class(t, &d, &by, path, err)
+              ? draft_follow_class(t, &d, &by, path, err)
               : 0;
 out:
     for (int i = 0; i < PARTS; i++)

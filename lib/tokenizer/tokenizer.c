@@ -1,4 +1,4 @@
-/* Text to ids: the order of work, scratch memory, and the model's cache. */
+/* Text to ids: the order of work and its scratch memory; opening and asking. */
 #include "tokenizer/tokenizer.h"
 
 #include "base/bug.h"
@@ -12,21 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    CACHE_SLOTS = 1 << 14,
-    CACHE_TEXT = 22,
-    CACHE_TOKENS = 6,
-    TEXT_CAP = 1 << 30,
-};
-
-/* A short piece and its tokens. */
-struct cached {
-    uint32_t hash;
-    uint8_t len, count;
-    char text[CACHE_TEXT];
-    uint32_t ids[CACHE_TOKENS];
-    uint8_t lens[CACHE_TOKENS];
-};
+enum { TEXT_CAP = 1 << 30 };
 
 void token_ids_init(struct token_ids *ids)
 {
@@ -57,55 +43,6 @@ static void put_id(struct token_ids *out, int64_t id, struct span from)
         out->ends[out->count] = from.end;
     }
     out->ids[out->count++] = id;
-}
-
-/* -- the model -- */
-
-int model_encode(const struct model *m, struct model_work *work,
-                 const char *text, size_t len, struct err *err)
-{
-    struct cached *slot = NULL;
-    uint32_t hash = 0;
-
-    work->token_count = 0;
-    if (m->kind == MODEL_UNIGRAM)
-        return unigram_encode(m, work, text, len, err);
-    if (len <= CACHE_TEXT) {
-        if (!work->cache)
-            work->cache = xcalloc(CACHE_SLOTS, sizeof(*work->cache));
-        hash = vocab_hash(text, len);
-        slot = &work->cache[hash & (CACHE_SLOTS - 1)];
-        if (slot->hash == hash && slot->len == len && slot->count &&
-            memcmp(slot->text, text, len) == 0) {
-            for (size_t i = 0; i < slot->count; i++)
-                work_put(work, slot->ids[i], slot->lens[i]);
-            return 0;
-        }
-    }
-    if (bpe_encode(m, work, text, len, err))
-        return -1;
-    if (slot && work->token_count <= CACHE_TOKENS) {
-        slot->hash = hash;
-        slot->len = (uint8_t)len;
-        slot->count = (uint8_t)work->token_count;
-        memcpy(slot->text, text, len);
-        for (size_t i = 0; i < work->token_count; i++) {
-            slot->ids[i] = work->tokens[i].id;
-            slot->lens[i] = (uint8_t)work->tokens[i].len;
-        }
-    }
-    return 0;
-}
-
-void model_work_release(struct model_work *w)
-{
-    free(w->symbols);
-    free(w->heap);
-    free(w->tokens);
-    free(w->paths);
-    free(w->cache);
-    buf_release(&w->text);
-    *w = (struct model_work){0};
 }
 
 /* -- scratch -- */

@@ -4,54 +4,13 @@
 #include "base/arena.h"
 #include "tokenizer/merges.h"
 #include "tokenizer/pattern.h"
+#include "tokenizer/piece.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/trie.h"
 #include "tokenizer/vocab.h"
 
 #include "json/json.h"
 #include <string.h>
-
-/* -- texts on their way: each byte may know where it came from -- */
-
-struct span {
-    uint32_t start, end; /* bytes of the original text */
-};
-
-/* A text being looked at: byte i came from map[i], or from base + i. */
-struct piece {
-    const char *text;
-    size_t len;
-    const struct span *map; /* NULL: nothing was changed */
-    size_t base;
-};
-
-/*
- * Files are hostile: what a text may grow to and how many steps of a table it
- * may take are bounded by its length, far above what any real file asks for.
- */
-enum {
-    MAX_STEPS = 64,       /* of one chain */
-    GROWN_FREE = 4 << 20, /* bytes, and so many a byte of the text: */
-    GROWN_A_BYTE = 32,
-    WORK_FREE = 64 << 20, /* steps into a trie, and so many a byte: */
-    WORK_A_BYTE = 256,
-    MADE_FREE = 16 << 20, /* bytes that all steps make, and: */
-    MADE_A_BYTE = 128,
-};
-
-/* A text being made. */
-struct made {
-    struct buf text;
-    struct span *map;
-    size_t map_cap;
-};
-
-struct piece piece_part(const struct piece *p, size_t start, size_t end);
-struct span piece_span(const struct piece *p, size_t start, size_t end);
-void made_clear(struct made *m);
-void made_release(struct made *m);
-void made_add(struct made *m, const char *text, size_t len, struct span from);
-void made_copy(struct made *m, const struct piece *p, size_t start, size_t end);
-struct piece made_piece(const struct made *m);
 
 /* -- components, as flat lists of steps -- */
 
@@ -141,41 +100,14 @@ void chain_release(struct chain *c);
  * Runs the steps over p; *out is p itself or a text in one of the two made
  * texts, valid until these change.
  */
-struct growth;
 int normalize(const struct steps *steps, const struct piece *p,
               struct made made[2], struct pattern_scratch *match,
               struct growth *growth, struct piece *out, struct err *err);
-
-int grown_too_long(uint64_t most, struct err *err); /* ERR_INPUT */
-
-/* What all steps have made of one text; growth_add() is ERR_INPUT past most. */
-struct growth {
-    uint64_t bytes, most;
-};
-struct growth growth_of(size_t text_len);
-int growth_add(struct growth *g, size_t len, struct err *err);
-
-/* Upstream doubles what a Replace put before the first character as soon as
- * another step changes the piece: ERR_UNSUPPORTED there. */
-int piece_check_start(const struct piece *p, struct err *err);
 
 typedef int piece_each(void *arg, const struct piece *p, struct err *err);
 int pre_tokenize(const struct chain *chain, const struct piece *p,
                  struct scratch *scratch, piece_each *each, void *arg,
                  struct err *err);
-
-/* -- texts to numbers, by their beginnings -- */
-
-struct trie;
-#define TRIE_NONE UINT32_MAX
-struct trie *trie_new(void);
-void trie_free(struct trie *t);
-/* False when the text is there already: its first value stays. */
-bool trie_put(struct trie *t, const char *text, size_t len, uint32_t value);
-bool trie_may_start(const struct trie *t, char byte);
-/* Goes on from *node (0 at first); *value is TRIE_NONE between texts. */
-bool trie_step(const struct trie *t, uint32_t *node, char byte,
-               uint32_t *value);
 
 /* -- models -- */
 

@@ -14,6 +14,26 @@ enum { MAX_REPEAT = 1000 };
 
 static int read_alternatives(struct reader *r, struct err *err);
 
+int reader_refuse(size_t at, struct err *err, const char *what)
+{
+    return err_set(err, ERR_UNSUPPORTED, "pattern, byte %zu: %s", at + 1, what);
+}
+
+bool reader_next_is(const struct reader *r, const char *text)
+{
+    size_t n = strlen(text);
+
+    return r->len - r->at >= n && memcmp(r->source + r->at, text, n) == 0;
+}
+
+bool reader_take(struct reader *r, const char *text)
+{
+    if (!reader_next_is(r, text))
+        return false;
+    r->at += strlen(text);
+    return true;
+}
+
 /*
  * Under (?i) upstream also lets one character stand for two or three letters
  * (ss, ff, fi, fl, st and the like), which sets cannot say.

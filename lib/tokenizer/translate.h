@@ -3,7 +3,8 @@
 
 /*
  * Inside of pattern_translate(): translate.c reads groups, repeats and
- * anchors, translate_class.c what stands for one character.
+ * anchors, translate_class.c what stands for one character,
+ * translate_property.c knows sets by name, translate_set.c writes them.
  */
 #include "tokenizer/char_set.h"
 #include "tokenizer/pattern.h"
@@ -28,6 +29,10 @@ bool reader_take(struct reader *r, const char *text);
 
 /* A set as PCRE2 text; tidies it. */
 void translate_write_set(struct buf *out, struct char_set *s);
+
+/* The categories, a bit each, of a name such as "lu" or "letter" (in lower case
+ * without blanks); 0 when it is none. */
+uint32_t translate_categories(const char *plain);
 
 /* A character into a set, with what it is alike under (?i). */
 int translate_add_caseless(struct reader *r, uint32_t c, struct char_set *out,

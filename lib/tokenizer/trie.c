@@ -2,8 +2,9 @@
  * Texts to numbers, found by their beginnings.  All edges are in one
  * open-addressed table.
  */
+#include "tokenizer/trie.h"
+
 #include "base/mem.h"
-#include "tokenizer/tokenizer_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
