@@ -14,7 +14,7 @@ void added_release(struct added *a)
     }
     free(a->items);
     free(a->by_id);
-    trie_free(a->all);
+    text_map_release(&a->all);
     trie_free(a->raw);
     trie_free(a->normalized);
     *a = (struct added){0};
@@ -23,17 +23,12 @@ void added_release(struct added *a)
 struct added_token *added_find(const struct added *a, const char *text,
                                size_t len)
 {
-    uint32_t node = 0, at = TRIE_NONE;
+    uint32_t at = text_map_find(&a->all, text, len);
 
-    for (size_t i = 0; i < len; i++)
-        if (!a->all || !trie_step(a->all, &node, text[i], &at))
-            return NULL;
-    return at == TRIE_NONE ? NULL : &a->items[at];
+    return at == TEXT_MAP_NONE ? NULL : &a->items[at];
 }
 
-/* The item of a content, made where there is none, without an id as yet. */
-static struct added_token *take_item(struct added *a, const char *text,
-                                     size_t len)
+struct added_token *added_take(struct added *a, const char *text, size_t len)
 {
     struct added_token *item = added_find(a, text, len);
 
@@ -43,12 +38,10 @@ static struct added_token *take_item(struct added *a, const char *text,
         a->cap = a->cap ? a->cap * 2 : 64;
         a->items = xrealloc(a->items, a->cap * sizeof(*a->items));
     }
-    if (!a->all)
-        a->all = trie_new();
-    trie_put(a->all, text, len, (uint32_t)a->count);
-    item = &a->items[a->count++];
+    item = &a->items[a->count];
     *item = (struct added_token){
         .content = xstrndup(text, len), .len = len, .id = -1};
+    text_map_put(&a->all, item->content, len, (uint32_t)a->count++);
     return item;
 }
 
@@ -56,7 +49,7 @@ void added_copy(struct added *a, const struct added *from)
 {
     for (size_t i = 0; i < from->count; i++) {
         const struct added_token *token = &from->items[i];
-        struct added_token *item = take_item(a, token->content, token->len);
+        struct added_token *item = added_take(a, token->content, token->len);
         char *content = item->content;
 
         *item = *token;
@@ -96,7 +89,7 @@ void added_batch(struct added *a, const struct model *m,
 
         if (!w->special || w->len == 0)
             continue;
-        struct added_token *item = take_item(a, w->content, w->len);
+        struct added_token *item = added_take(a, w->content, w->len);
         if (!item->special)
             look_for(a, item, w->normalized);
         item->special = true;
@@ -106,7 +99,7 @@ void added_batch(struct added *a, const struct model *m,
 
         if (w->len == 0)
             continue;
-        struct added_token *item = take_item(a, w->content, w->len);
+        struct added_token *item = added_take(a, w->content, w->len);
         item->single_word = w->single_word;
         item->lstrip = w->lstrip;
         item->rstrip = w->rstrip;
@@ -236,8 +229,6 @@ int added_index(struct added *a, const struct steps *normalizer,
                             .match = pattern_scratch_new()};
     int ret = 0;
 
-    if (!a->all)
-        a->all = trie_new();
     a->raw = trie_new();
     a->normalized = trie_new();
     a->by_id = xcalloc(a->count, sizeof(*a->by_id));

@@ -14,7 +14,7 @@ static void note_content(struct tokens *list, size_t at)
     const struct token *found = tokens_find(list, &list->items[at]);
 
     if (!found) {
-        trie_put(list->first, wish->content, wish->len, (uint32_t)at);
+        text_map_put(&list->first, wish->content, wish->len, (uint32_t)at);
         return;
     }
     size_t first = (size_t)(found - list->items);
@@ -32,13 +32,13 @@ void tokens_add(struct tokens *list, const struct token *token)
     list->items[list->count].next = 0;
     list->items[list->count].order = list->count;
     list->count++;
-    if (list->first)
+    if (list->is_indexed)
         note_content(list, list->count - 1);
 }
 
 void tokens_index(struct tokens *list)
 {
-    list->first = trie_new();
+    list->is_indexed = true;
     for (size_t i = 0; i < list->count; i++)
         note_content(list, i);
 }
@@ -46,7 +46,7 @@ void tokens_index(struct tokens *list)
 void tokens_release(struct tokens *list)
 {
     free(list->items);
-    trie_free(list->first);
+    text_map_release(&list->first);
     *list = (struct tokens){0};
 }
 
@@ -54,12 +54,9 @@ const struct token *tokens_find(const struct tokens *list,
                                 const struct token *token)
 {
     const struct added_wish *wish = &token->wish;
-    uint32_t node = 0, at = TRIE_NONE;
+    uint32_t at = text_map_find(&list->first, wish->content, wish->len);
 
-    for (size_t i = 0; i < wish->len; i++)
-        if (!trie_step(list->first, &node, wish->content[i], &at))
-            return NULL;
-    return at == TRIE_NONE ? NULL : &list->items[at];
+    return at == TEXT_MAP_NONE ? NULL : &list->items[at];
 }
 
 static int check_len(const struct token *token, struct err *err)

@@ -21,7 +21,8 @@ struct token {
 struct tokens {
     struct token *items;
     size_t count, cap;
-    struct trie *first; /* once it is indexed: the first of a content */
+    bool is_indexed;
+    struct text_map first; /* of a content */
 };
 
 void tokens_add(struct tokens *list, const struct token *token);

@@ -9,6 +9,7 @@
 #include "tokenizer/class.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,13 +173,27 @@ static int read_ranks(struct model *m, const char *path, struct err *err)
     return 0;
 }
 
+static int add_special(struct added *a, const char *text, size_t len,
+                       int64_t id, bool is_special, struct err *err)
+{
+    struct added_token *token;
+
+    if (added_find(a, text, len))
+        return err_set(err, ERR_INPUT, "'%s' is the name of two ids", text);
+    token = added_take(a, text, len);
+    token->id = id;
+    token->special = is_special;
+    token->is_raw = true;
+    return 0;
+}
+
 static int read_special(struct tokenizer *t, const char *key, json_t *value,
                         struct err *err)
 {
-    struct added_token *token = &t->added.items[t->added.count];
     const char *content;
+    bool is_special = true;
+    size_t len, rank_len;
     char *end;
-    size_t len;
 
     errno = 0;
     long long id = strtoll(key, &end, 10);
@@ -192,19 +207,13 @@ static int read_special(struct tokenizer *t, const char *key, json_t *value,
                        "'%s': 'content' is empty or longer "
                        "than %d bytes",
                        key, MAX_ADDED_LEN);
-    *token = (struct added_token){
-        .len = len, .id = id, .special = true, .is_raw = true};
     if (json_has(value, "special") &&
-        json_get_bool(value, "special", &token->special, err))
+        json_get_bool(value, "special", &is_special, err))
         return -1;
-    if (vocab_text(&t->model->vocab, id, &len))
+    if (vocab_text(&t->model->vocab, id, &rank_len))
         return err_set(err, ERR_INPUT, "'%s' is the rank of another token",
                        key);
-    if (!trie_put(t->added.all, content, token->len, (uint32_t)t->added.count))
-        return err_set(err, ERR_INPUT, "'%s' occurs twice", content);
-    token->content = xstrndup(content, token->len);
-    t->added.count++;
-    return 0;
+    return add_special(&t->added, content, len, id, is_special, err);
 }
 
 /* The ids behind the ranks are special, with or without a name of their own:
@@ -213,33 +222,22 @@ static int add_reserved(struct tokenizer *t, struct err *err)
 {
     const int64_t first = (int64_t)t->model->vocab.count;
     bool is_named[RESERVED] = {false};
+    int ret = 0;
 
     for (size_t i = 0; i < t->added.count; i++)
         if (t->added.items[i].id >= first &&
             t->added.items[i].id < first + RESERVED)
             is_named[t->added.items[i].id - first] = true;
-    for (int i = 0; i < RESERVED; i++) {
-        struct added_token *token = &t->added.items[t->added.count];
+    for (int i = 0; ret == 0 && i < RESERVED; i++) {
+        char name[64];
 
         if (is_named[i])
             continue;
-        *token =
-            (struct added_token){.content = xasprintf("<|reserved_token_%lld|>",
-                                                      (long long)(first + i)),
-                                 .id = first + i,
-                                 .special = true,
-                                 .is_raw = true};
-        token->len = strlen(token->content);
-        if (!trie_put(t->added.all, token->content, token->len,
-                      (uint32_t)t->added.count)) {
-            err_set(err, ERR_INPUT, "'%s' is the name of another id",
-                    token->content);
-            free(token->content);
-            return -1;
-        }
-        t->added.count++;
+        int len = snprintf(name, sizeof(name), "<|reserved_token_%lld|>",
+                           (long long)(first + i));
+        ret = add_special(&t->added, name, (size_t)len, first + i, true, err);
     }
-    return 0;
+    return ret;
 }
 
 static int read_specials(struct tokenizer *t, struct err *err)
@@ -249,7 +247,6 @@ static int read_specials(struct tokenizer *t, struct err *err)
     const char *key;
     int ret = -1;
 
-    t->added.all = trie_new();
     if (ledger_need(t->ledger, "tokenizer_config.json", &config, err) ||
         class_check(config, err))
         return -1;
@@ -257,8 +254,6 @@ static int read_specials(struct tokenizer *t, struct err *err)
     if (json_get_object(config_object(config), "added_tokens_decoder", &tokens,
                         err) == 0) {
         ret = 0;
-        t->added.items = xcalloc(json_object_size(tokens) + RESERVED,
-                                 sizeof(*t->added.items));
         json_object_foreach(tokens, key, value)
         {
             if (ret == 0)

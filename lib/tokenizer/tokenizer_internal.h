@@ -5,6 +5,7 @@
 #include "tokenizer/merges.h"
 #include "tokenizer/pattern.h"
 #include "tokenizer/piece.h"
+#include "tokenizer/text_map.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/trie.h"
 #include "tokenizer/vocab.h"
@@ -202,8 +203,9 @@ struct added_token {
 struct added {
     struct added_token *items;
     size_t count, cap;
-    struct trie *all, *raw, *normalized; /* to the place in items */
-    uint32_t *by_id;                     /* places, by rising id */
+    struct text_map all;           /* a content's place in items */
+    struct trie *raw, *normalized; /* the same, to be looked for in texts */
+    uint32_t *by_id;               /* places, by rising id */
     /*
      * tokenizers 0.23 looks for a token only as it was given last, and decodes
      * one that was ever to be normalized as its normalized form (which is then
@@ -236,6 +238,9 @@ const char *added_shown(const struct added *a, const struct added_token *token,
  */
 void added_batch(struct added *a, const struct model *m,
                  const struct added_wish *wishes, size_t count);
+/* The item of a content, made where there is none, without an id as yet; valid
+ * until the next is made. */
+struct added_token *added_take(struct added *a, const char *text, size_t len);
 /* Reads the list of a tokenizer.json (NULL: none). */
 int added_read(struct added *a, const struct model *m, const json_t *list,
                struct err *err);

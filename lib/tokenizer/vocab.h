@@ -72,9 +72,9 @@ static inline uint64_t vocab_word(const char *text, size_t len)
  * The same in steps, for many at once: memory is far.  The hash brings the slot
  * closer, the slot the text.
  */
-static inline uint32_t vocab_hash(const char *text, size_t len)
+static inline uint32_t text_hash(uint64_t seed, const char *text, size_t len)
 {
-    uint64_t h = 0x9e3779b97f4a7c15u ^ len, word;
+    uint64_t h = 0x9e3779b97f4a7c15u ^ seed ^ len, word;
 
     for (; len > 8; text += 8, len -= 8) {
         memcpy(&word, text, 8);
@@ -85,6 +85,10 @@ static inline uint32_t vocab_hash(const char *text, size_t len)
     h ^= h >> 29;
     h *= 0xc4ceb9fe1a85ec53u;
     return (uint32_t)(h >> 32);
+}
+static inline uint32_t vocab_hash(const char *text, size_t len)
+{
+    return text_hash(0, text, len);
 }
 static inline void vocab_fetch_slot(const struct vocab *v, uint32_t hash)
 {
