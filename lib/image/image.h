@@ -16,8 +16,11 @@
  *
  * Files are hostile.  More than 178,956,970 pixels or a side above 65,535 is
  * refused before anything is allocated; so are files that are cut short,
- * damaged, or carry data behind their end (PNG), all ERR_INPUT.  Animations,
- * other formats and JPEG processes the library lacks are ERR_UNSUPPORTED.
+ * damaged, or carry data behind their end (PNG), and whatever Pillow's readers
+ * stumble over beside the pixels (a short gAMA, a profile of more than 1 MiB),
+ * all ERR_INPUT.  Animations, other formats, JPEG processes the library lacks
+ * and a progressive JPEG without its last scans (whose guess differs between
+ * versions of the library) are ERR_UNSUPPORTED.
  */
 enum image_kind { IMAGE_PNG, IMAGE_JPEG, IMAGE_WEBP };
 
@@ -25,7 +28,7 @@ struct image {
     int64_t width, height;
     uint8_t *rgb; /* height rows of width pixels of 3 bytes, owned */
     enum image_kind kind;
-    int orientation;   /* 1 to 8; -1: its EXIF block is damaged */
+    int orientation;   /* 1 to 8, of EXIF or else XMP; -1: EXIF is damaged */
     char warning[200]; /* what the decoder put right, as Pillow does; or "" */
     uint8_t *alpha;    /* a byte a pixel, owned; NULL unless asked for */
 };
