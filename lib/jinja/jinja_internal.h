@@ -7,7 +7,7 @@
  * its place as upstream's compiler does, jinja_exec (_eval, _loop, _call,
  * _frame: jinja_run.h) runs it.  Python's values: jinja_value, _dict, _bigint,
  * _print, _json, _compare, _arith, _iter; what they answer to: _attr, _methods
- * (_str_methods), _filters (_sort, _numbers), _tests, _globals; what these do
+ * (_str_methods), _filters (jinja_filters.h), _tests, _globals; what these do
  * with a text: _text, _search, _split, _text_number (jinja_text.h), and
  * _percent, _braces, _time (jinja_spec.h).
  *
@@ -549,15 +549,6 @@ struct jval jbig_from_double(struct rt *rt, double f);
 struct jval jbig_parse(struct rt *rt, const char *digits, size_t n, int base);
 void jbig_print(struct rt *rt, struct jsb *b, struct jval v, int base);
 
-/* jinja_sort.c, jinja_numbers.c: filters for the table in jinja_filters.c */
-typedef struct jval jfilter_function(struct rt *rt, struct jval v,
-                                     struct jargs *args);
-jfilter_function jfilter_sort, jfilter_dictsort, jfilter_min, jfilter_max,
-    jfilter_groupby, jfilter_default, jfilter_abs, jfilter_int, jfilter_float,
-    jfilter_round;
-/* An argument as a flag; `otherwise` when it is missing. */
-bool jargs_flag(struct rt *rt, struct jval v, bool otherwise);
-
 /* jinja_filters.c, jinja_tests.c, jinja_globals.c */
 int jfilter_find(const char *name, size_t len);
 int jtest_find(const char *name, size_t len);
@@ -567,18 +558,22 @@ struct jval jfilter_call(struct rt *rt, int filter, struct jval v,
 bool jtest_call(struct rt *rt, int test, struct jval v, struct jargs *args);
 struct jval jfunc_call(struct rt *rt, enum jfunc func, struct jargs *args);
 bool jfunc_find(const char *name, enum jfunc *out);
+/* jinja_list_filters.c: what a path like 'a.b.0' gives, or the fallback */
 struct jval jfilter_getter(struct rt *rt, struct jval v, struct jval path,
                            struct jval fallback);
 
 /*
- * The arguments of a call by name: `names` is "a,b,c"; the first `need` must
- * be there.  Absent ones are JV_MISSING.  `positional` refuses keywords.
+ * jinja_args.c: the arguments of a call by name.  `names` is "a,b,c"; the first
+ * `need` must be there.  Absent ones are JV_MISSING.  `positional` refuses
+ * keywords.
  */
 void jargs_bind(struct rt *rt, struct jargs *args, const char *what,
                 const char *names, size_t need, bool positional,
                 struct jval *out);
 /* Python's own methods take no keyword `self`: it would be given twice. */
 void jargs_no_self(struct rt *rt, const struct jargs *args);
+/* An argument as a flag; `otherwise` when it is missing. */
+bool jargs_flag(struct rt *rt, struct jval v, bool otherwise);
 
 /* jinja_methods.c: what a value answers to; str's are in jinja_text.h */
 bool jmethod_exists(const struct rt *rt, struct jval self, const char *name,

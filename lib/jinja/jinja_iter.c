@@ -78,162 +78,200 @@ static bool next_entry(struct rt *rt, const struct jdict *d, size_t i,
     return true;
 }
 
-/* The lazy filters.  Like a generator, one looks at what it was given only
- * when its first value is asked for. */
+/* The number of the filter that map names. */
+static int named_filter(struct rt *rt, struct jval name)
+{
+    int filter =
+        name.type == JV_STR ? jfilter_find(name.s->data, name.s->len) : -1;
+
+    if (filter >= 0)
+        return filter;
+    name = jval_to_str(rt, name);
+    char *text = rt_printf(rt, "%.*s", (int)name.s->len, name.s->data);
+    rt_fail(rt, jfilter_is_known(text) ? ERR_UNSUPPORTED : ERR_INPUT,
+            "no filter named '%s'", text);
+}
+
+static bool next_mapped(struct rt *rt, struct jiter *it, struct jval *out)
+{
+    struct jargs args = it->args;
+    struct jval v;
+
+    if (!it->by_attr && args.n == 0)
+        rt_fail(rt, ERR_INPUT, "map requires a filter argument");
+    if (!jiter_next(rt, it->from, &v))
+        return false;
+    if (it->by_attr) {
+        *out = jfilter_getter(rt, v, it->attr, it->fallback);
+        return true;
+    }
+    int filter = named_filter(rt, args.v[0]);
+    args.v++;
+    args.n--;
+    *out = jfilter_call(rt, filter, v, &args);
+    return true;
+}
+
+static int named_test(struct rt *rt, struct jval name)
+{
+    int test = name.type == JV_STR ? jtest_find(name.s->data, name.s->len) : -1;
+
+    if (test >= 0)
+        return test;
+    name = jval_to_str(rt, name);
+    rt_fail(rt, ERR_INPUT, "no test named '%.*s'",
+            (int)(name.s->len < 100 ? name.s->len : 100), name.s->data);
+}
+
+/* select, reject and the same by an attribute: a test with its arguments. */
+static bool next_selected(struct rt *rt, struct jiter *it, struct jval *out)
+{
+    size_t off = it->by_attr ? 1 : 0;
+    int test = -1;
+    struct jval v;
+
+    if (it->by_attr && it->args.n == 0)
+        rt_fail(rt, ERR_INPUT, "missing parameter for attribute name");
+    while (jiter_next(rt, it->from, &v)) {
+        struct jval asked =
+            it->by_attr ? jfilter_getter(rt, v, it->args.v[0], jval_missing)
+                        : v;
+        bool is;
+
+        if (it->args.n > off) {
+            struct jargs args = it->args;
+
+            if (test < 0)
+                test = named_test(rt, args.v[off]);
+            args.v += off + 1;
+            args.n -= off + 1;
+            is = jtest_call(rt, test, asked, &args);
+        } else {
+            is = jval_truth(rt, asked);
+        }
+        if (is != it->negate) {
+            *out = v;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool next_unique(struct rt *rt, struct jiter *it, struct jval *out)
+{
+    while (jiter_next(rt, it->from, out)) {
+        struct jval key = jfilter_getter(rt, *out, it->attr, jval_missing);
+
+        if (!it->by_attr && key.type == JV_STR)
+            key = jstr_case(rt, key, "lower");
+        if (jdict_get(rt, it->seen, key))
+            continue;
+        jdict_put(rt, it->seen, key, jval_none);
+        return true;
+    }
+    return false;
+}
+
+/* A row of a length; the last one is filled up. */
+static bool next_batch(struct rt *rt, struct jiter *it, struct jval *out)
+{
+    struct jval row = it->attr; /* a value read ahead */
+    struct jval length = it->args.v[0], v;
+
+    if (row.type == JV_MISSING)
+        row = jval_list(rt, JV_LIST, 0);
+    it->attr = jval_missing;
+    while (jiter_next(rt, it->from, &v)) {
+        if (jval_equal(rt, jval_int((int64_t)row.list->n), length)) {
+            it->attr = jval_list(rt, JV_LIST, 1);
+            jlist_add(rt, it->attr.list, v);
+            *out = row;
+            return true;
+        }
+        jlist_add(rt, row.list, v);
+    }
+    it->is_done = true;
+    if (row.list->n == 0)
+        return false;
+    if (it->fallback.type != JV_NONE)
+        while (jval_order(rt, JC_LT, jval_int((int64_t)row.list->n), length)) {
+            jval_index(rt, length);
+            jlist_add(rt, row.list, it->fallback);
+        }
+    *out = row;
+    return true;
+}
+
+/* One of so many rows; the longer ones come first. */
+static bool next_slice(struct rt *rt, struct jiter *it, struct jval *out)
+{
+    int64_t n = (int64_t)it->source.list->n, slices = it->number;
+    int64_t i = (int64_t)it->at;
+
+    if (slices == 0)
+        rt_fail(rt, ERR_INPUT, "integer division or modulo by zero");
+    if (i >= slices)
+        return false;
+    int64_t each = n / slices, extra = n % slices;
+    *out = jval_list(rt, JV_LIST, 0);
+    for (int64_t k = 0; k < each + (i < extra); k++)
+        jlist_add(rt, out->list, it->source.list->v[it->number2++]);
+    if (it->fallback.type != JV_NONE && i >= extra)
+        jlist_add(rt, out->list, it->fallback);
+    it->at++;
+    return true;
+}
+
+/* Like a generator, a lazy filter looks at what it was given only when its
+ * first value is asked for. */
+static void make_ready(struct rt *rt, struct jiter *it)
+{
+    bool is_undefined = it->source.type == JV_UNDEF;
+
+    it->is_ready = true;
+    if (it->kind == JI_MAP || it->kind == JI_SELECT)
+        it->is_done = !jval_truth(rt, it->source);
+    if (it->kind == JI_ITEMS) {
+        it->is_done = is_undefined;
+        if (!is_undefined && it->source.type != JV_DICT)
+            rt_fail(rt, ERR_INPUT, "can only get item pairs from a mapping");
+    }
+    if (it->kind == JI_SLICE) {
+        it->source = jval_to_list(rt, it->source);
+        it->number = jval_index(rt, it->args.v[0]);
+    }
+    if (!it->is_done)
+        it->from = jiter_new(rt, it->source);
+}
+
 static bool next_lazy(struct rt *rt, struct jiter *it, struct jval *out)
 {
-    struct jval v, name, rest;
-    struct jargs args;
+    bool has = false;
 
-    if (!it->is_ready) {
-        it->is_ready = true;
-        if ((it->kind == JI_MAP || it->kind == JI_SELECT) &&
-            !jval_truth(rt, it->source))
-            it->is_done = true;
-        if (it->kind == JI_ITEMS && it->source.type == JV_UNDEF)
-            it->is_done = true;
-        if (it->kind == JI_ITEMS && it->source.type != JV_UNDEF &&
-            it->source.type != JV_DICT)
-            rt_fail(rt, ERR_INPUT, "can only get item pairs from a mapping");
-        if (it->kind == JI_SLICE)
-            it->source = jval_to_list(rt, it->source);
-        if (it->kind == JI_SLICE)
-            it->number = jval_index(rt, it->args.v[0]);
-        if (!it->is_done)
-            it->from = jiter_new(rt, it->source);
-    }
+    if (!it->is_ready)
+        make_ready(rt, it);
     if (it->is_done)
         return false;
     switch (it->kind) {
     case JI_MAP:
-        if (it->by_attr) {
-            if (!jiter_next(rt, it->from, &v))
-                break;
-            *out = jfilter_getter(rt, v, it->attr, it->fallback);
-            return true;
-        }
-        if (it->args.n == 0)
-            rt_fail(rt, ERR_INPUT, "map requires a filter argument");
-        if (!jiter_next(rt, it->from, &v))
-            break;
-        name = it->args.v[0];
-        int filter =
-            name.type == JV_STR ? jfilter_find(name.s->data, name.s->len) : -1;
-        if (filter < 0) {
-            name = jval_to_str(rt, name);
-            char *text = rt_printf(rt, "%.*s", (int)name.s->len, name.s->data);
-            rt_fail(rt, jfilter_is_known(text) ? ERR_UNSUPPORTED : ERR_INPUT,
-                    "no filter named '%s'", text);
-        }
-        args = it->args;
-        args.v++;
-        args.n--;
-        *out = jfilter_call(rt, filter, v, &args);
-        return true;
-    case JI_SELECT: {
-        size_t off = it->by_attr ? 1 : 0;
-        int test = -1;
-
-        if (it->by_attr && it->args.n == 0)
-            rt_fail(rt, ERR_INPUT, "missing parameter for attribute name");
-        while (jiter_next(rt, it->from, &v)) {
-            bool is;
-
-            rest = it->by_attr
-                       ? jfilter_getter(rt, v, it->args.v[0], jval_missing)
-                       : v;
-            if (it->args.n > off) {
-                name = it->args.v[off];
-                if (test < 0 && name.type == JV_STR)
-                    test = jtest_find(name.s->data, name.s->len);
-                if (test < 0) {
-                    name = jval_to_str(rt, name);
-                    rt_fail(rt, ERR_INPUT, "no test named '%.*s'",
-                            (int)(name.s->len < 100 ? name.s->len : 100),
-                            name.s->data);
-                }
-                args = it->args;
-                args.v += off + 1;
-                args.n -= off + 1;
-                is = jtest_call(rt, test, rest, &args);
-            } else {
-                is = jval_truth(rt, rest);
-            }
-            if (is != it->negate) {
-                *out = v;
-                return true;
-            }
-        }
+        has = next_mapped(rt, it, out);
         break;
-    }
+    case JI_SELECT:
+        has = next_selected(rt, it, out);
+        break;
     case JI_UNIQUE:
-        while (jiter_next(rt, it->from, &v)) {
-            rest = jfilter_getter(rt, v, it->attr, jval_missing);
-            if (!it->by_attr && rest.type == JV_STR)
-                rest = jstr_case(rt, rest, "lower");
-            if (jdict_get(rt, it->seen, rest))
-                continue;
-            jdict_put(rt, it->seen, rest, jval_none);
-            *out = v;
-            return true;
-        }
+        has = next_unique(rt, it, out);
         break;
-    case JI_BATCH: {
-        struct jval row = it->attr; /* a value read ahead */
-
-        if (row.type == JV_MISSING)
-            row = jval_list(rt, JV_LIST, 0);
-        it->attr = jval_missing;
-        while (jiter_next(rt, it->from, &v)) {
-            if (jval_equal(rt, jval_int((int64_t)row.list->n), it->args.v[0])) {
-                it->attr = jval_list(rt, JV_LIST, 1);
-                jlist_add(rt, it->attr.list, v);
-                *out = row;
-                return true;
-            }
-            jlist_add(rt, row.list, v);
-        }
-        it->is_done = true;
-        if (row.list->n == 0)
-            return false;
-        if (it->fallback.type != JV_NONE)
-            while (jval_order(rt, JC_LT, jval_int((int64_t)row.list->n),
-                              it->args.v[0])) {
-                jval_index(rt, it->args.v[0]);
-                jlist_add(rt, row.list, it->fallback);
-            }
-        *out = row;
-        return true;
-    }
-    case JI_SLICE: {
-        int64_t n = (int64_t)it->source.list->n, slices = it->number;
-        int64_t each, extra, i = (int64_t)it->at;
-
-        if (slices == 0)
-            rt_fail(rt, ERR_INPUT, "integer division or modulo by zero");
-        if (slices < 0)
-            break;
-        each = n / slices;
-        extra = n % slices;
-        if (i >= slices)
-            break;
-        struct jval row = jval_list(rt, JV_LIST, 0);
-        for (int64_t k = 0; k < each + (i < extra); k++)
-            jlist_add(rt, row.list, it->source.list->v[it->number2++]);
-        if (it->fallback.type != JV_NONE && i >= extra)
-            jlist_add(rt, row.list, it->fallback);
-        it->at++;
-        *out = row;
-        return true;
-    }
+    case JI_BATCH:
+        return next_batch(rt, it, out);
+    case JI_SLICE:
+        has = next_slice(rt, it, out);
+        break;
     default: /* JI_ITEMS */
-        if (next_entry(rt, it->source.dict, it->at, JVIEW_ITEMS, out)) {
-            it->at++;
-            return true;
-        }
+        has = next_entry(rt, it->source.dict, it->at++, JVIEW_ITEMS, out);
     }
-    it->is_done = true;
-    return false;
+    it->is_done = !has;
+    return has;
 }
 
 bool jiter_next(struct rt *rt, struct jiter *it, struct jval *out)

@@ -1,4 +1,5 @@
 /* Filters that compare: sort, dictsort, groupby, min and max. */
+#include "jinja/jinja_filters.h"
 #include "jinja/jinja_text.h"
 
 #include <string.h>

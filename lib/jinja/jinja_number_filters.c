@@ -1,4 +1,5 @@
-/* Filters on numbers, and default. */
+/* Filters that give numbers, and default. */
+#include "jinja/jinja_filters.h"
 #include "jinja/jinja_text.h"
 
 #include <math.h>
@@ -77,6 +78,37 @@ struct jval jfilter_float(struct rt *rt, struct jval v, struct jargs *args)
     if (v.type == JV_STR && jstr_to_float(rt, v, &f))
         return jval_float(f);
     return a.type == JV_MISSING ? jval_float(0) : a;
+}
+
+struct jval jfilter_filesizeformat(struct rt *rt, struct jval v,
+                                   struct jargs *args)
+{
+    static const char letters[] = "kMGTPEZY";
+    struct jval a;
+    double bytes, unit;
+
+    jargs_bind(rt, args, "filesizeformat", "binary", 0, false, &a);
+    bool is_binary = jargs_flag(rt, a, false);
+    double base = is_binary ? 1024 : 1000;
+    if (v.type == JV_STR) {
+        if (!jstr_to_float(rt, v, &bytes))
+            rt_fail(rt, ERR_INPUT, "filesizeformat: not a number");
+    } else if (jval_is_number(v)) {
+        bytes = jval_number(rt, v);
+    } else {
+        rt_fail(rt, ERR_INPUT, "filesizeformat: not a number");
+    }
+    if (bytes == 1)
+        return jval_cstr(rt, "1 Byte");
+    if (bytes < base)
+        return jval_cstr(rt, rt_printf(rt, "%.0f Bytes", trunc(bytes)));
+    unit = base * base;
+    for (size_t i = 0;; i++, unit *= base)
+        if (bytes < unit || i == 7)
+            return jval_cstr(rt,
+                             rt_printf(rt, "%.1f %c%sB", base * bytes / unit,
+                                       is_binary && i == 0 ? 'K' : letters[i],
+                                       is_binary ? "i" : ""));
 }
 
 /* A float to a multiple of 10^places, places < 0, half to even: on the exact
