@@ -215,8 +215,10 @@ static int index_token(struct added *a, uint32_t at, struct normalizing *n,
         return -1;
     if (token->is_normalized)
         trie_put(a->normalized, p.text, p.len, at);
-    if (a->is_0_23)
+    if (a->is_0_23) {
         token->shown = xstrndup(p.text, p.len);
+        token->shown_len = p.len;
+    }
     return 0;
 }
 
@@ -249,12 +251,15 @@ int added_index(struct added *a, const struct steps *normalizer,
 }
 
 const char *added_shown(const struct added *a, const struct added_token *token,
-                        bool *is_special)
+                        size_t *len, bool *is_special)
 {
     const struct added_token *named = token;
 
-    if (token->shown)
-        named = added_find(a, token->shown, strlen(token->shown));
+    *len = token->len;
+    if (token->shown) {
+        *len = token->shown_len;
+        named = added_find(a, token->shown, token->shown_len);
+    }
     *is_special = named && named->special;
     return token->shown ? token->shown : token->content;
 }

@@ -323,10 +323,8 @@ int tokenizer_decode(const struct tokenizer *t, const int64_t *ids, size_t n,
         size_t len;
         const char *text = tokenizer_piece(t, ids[i], &len);
 
-        if (token) {
-            text = added_shown(&meant->added, token, &is_special);
-            len = token->shown ? strlen(text) : token->len;
-        }
+        if (token)
+            text = added_shown(&meant->added, token, &len, &is_special);
         if (!text || (is_special && skip_special))
             continue;
         if (!chain->has_decoder && texts[0].count)

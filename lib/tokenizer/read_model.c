@@ -5,6 +5,7 @@
  */
 #include "base/mem.h"
 #include "tokenizer/draft.h"
+#include "tokenizer/score.h"
 
 #include <stdlib.h>
 
@@ -62,12 +63,12 @@ static int read_vocab_list(struct draft *d, struct err *err)
 {
     struct json_stream *s = &d->stream;
     struct vocab *v = &d->model->vocab;
-    char number[64];
 
     d->vocab_is_list = true;
     for (size_t id = 0;; id++) {
         enum json_event event = json_stream_next(s, err);
         size_t at, len;
+        double score;
 
         if (event == STREAM_LIST_END)
             return 0;
@@ -82,12 +83,12 @@ static int read_vocab_list(struct draft *d, struct err *err)
         len = s->len;
         at = vocab_add_text(v, s->text, len);
         event = json_stream_next(s, err);
-        if (event != STREAM_NUMBER || s->len >= sizeof(number))
+        if (event != STREAM_NUMBER)
             return event == STREAM_BAD
                        ? -1
                        : draft_wrong(d, "a score is not a number", err);
-        memcpy(number, s->text, s->len);
-        number[s->len] = '\0';
+        if (!score_read(s->text, s->len, &score))
+            return draft_wrong(d, "a score is out of range", err);
         if (put_token(d, id, at, len, err))
             return -1;
         if (id >= d->score_cap) {
@@ -95,7 +96,7 @@ static int read_vocab_list(struct draft *d, struct err *err)
             d->model->scores = xrealloc(
                 d->model->scores, d->score_cap * sizeof(*d->model->scores));
         }
-        d->model->scores[id] = strtod(number, NULL);
+        d->model->scores[id] = score;
         event = json_stream_next(s, err);
         if (event != STREAM_LIST_END)
             return event == STREAM_BAD

@@ -197,6 +197,7 @@ struct added_token {
     bool special;               /* given so at least once */
     bool is_raw, is_normalized; /* where it is looked for, maybe in both */
     char *shown; /* how it is decoded where that is not its content, or NULL */
+    size_t shown_len;
     bool is_shown_normalized;
 };
 
@@ -229,7 +230,7 @@ struct added_token *added_find(const struct added *a, const char *text,
                                size_t len);
 /* Its text when decoded; *is_special: is it left out with the special ones? */
 const char *added_shown(const struct added *a, const struct added_token *token,
-                        bool *is_special);
+                        size_t *len, bool *is_special);
 /*
  * Adds them at once, as upstream's add_tokens() does: a token's id is its
  * vocabulary id, else the next above all that are there.  One that was added
