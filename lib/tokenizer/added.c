@@ -1,5 +1,5 @@
 /* Added tokens found in a text: leftmost, then longest, each by its flags. */
-#include "tokenizer/tokenizer_internal.h"
+#include "tokenizer/added.h"
 
 static bool is_space(uint32_t c)
 {

@@ -1,6 +1,6 @@
 /* Added tokens: which there are, with which ids, and what finds them. */
 #include "base/mem.h"
-#include "tokenizer/tokenizer_internal.h"
+#include "tokenizer/added.h"
 
 #include <stdlib.h>
 

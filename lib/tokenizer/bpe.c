@@ -6,7 +6,8 @@
 #include "base/bug.h"
 #include "base/mem.h"
 #include "tokenizer/byte_level.h"
-#include "tokenizer/tokenizer_internal.h"
+#include "tokenizer/model.h"
+#include "tokenizer/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Bytes as characters, and back. */
 #include "tokenizer/byte_level.h"
 
-#include "tokenizer/tokenizer_internal.h"
+#include "tokenizer/unicode.h"
 
 const char byte_level_pattern[] =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|"

@@ -1,7 +1,7 @@
 #ifndef TOKENIZER_COMPONENTS_H
 #define TOKENIZER_COMPONENTS_H
 
-#include "tokenizer/tokenizer_internal.h"
+#include "tokenizer/chain.h"
 
 /* What the readers of a tokenizer.json's components share. */
 

@@ -1,8 +1,8 @@
 /* What the kinds of models share: tables lent, and tokens of short pieces kept.
  */
+#include "tokenizer/model.h"
 #include "base/mem.h"
 #include "tokenizer/byte_level.h"
-#include "tokenizer/tokenizer_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

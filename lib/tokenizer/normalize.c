@@ -1,6 +1,6 @@
 /* Normalizers, one after the other. */
 #include "base/mem.h"
-#include "tokenizer/tokenizer_internal.h"
+#include "tokenizer/chain.h"
 #include "tokenizer/unicode_form.h"
 
 #include <stdlib.h>

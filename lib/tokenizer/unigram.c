@@ -3,7 +3,9 @@
  * right; a character without an entry of its own scores below all others.
  */
 #include "base/mem.h"
-#include "tokenizer/tokenizer_internal.h"
+#include "tokenizer/model.h"
+#include "tokenizer/piece.h"
+#include "tokenizer/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>
