@@ -104,11 +104,17 @@ check: build tests man check-layers check-headers
 	ASSAY_BIN=$O prove -j$(JOBS) --timer \
 	    $(TEST_BINS) $(wildcard tests/cli/*.t tests/pipeline/*.t)
 
-#: make bench        the speed of kernels, of verify and of audit
-# Speed is measured, never asserted: prints each kernel's and its ratios.
+#: make bench        the speed of kernels, of verify and audit, and beside upstream
+# Speed is measured, never asserted: prints each kernel's and its ratios.  What is
+# measured beside the upstream libraries needs these.
 bench: $(patsubst tests/bench/%.c,$O/bench/%,$(wildcard tests/bench/*.c)) $O/assay-receipt
 	@for b in $(filter-out $O/assay-%,$^); do $$b || exit; done
 	@ASSAY_BIN=$O sh tests/bench/evidence.sh
+	@if [ -x $(ORACLE_PYTHON) ]; then \
+	    $(MAKE) --no-print-directory bench-tokenizer bench-image; \
+	else \
+	    echo 'bench-tokenizer, bench-image: skipped, no $(ORACLE_PYTHON); each makes it'; \
+	fi
 
 # The bytes of fixtures/tiny/outputs.sha256 from every compiler and optimisation.
 BUILDS ?= gcc-O1 gcc-O3 clang-O1 clang-O3
