@@ -1,7 +1,6 @@
 /* UTF-8, checked by the table of well-formed byte sequences. */
 #include "base/utf8.h"
 
-#include <stdint.h>
 #include <string.h>
 
 /* Bytes of the sequence that starts here; 0 when it is malformed. */
@@ -33,6 +32,30 @@ static size_t sequence(const unsigned char *s, size_t left)
 size_t utf8_len(const char *text, size_t left)
 {
     return left ? sequence((const unsigned char *)text, left) : 0;
+}
+
+size_t utf8_put(uint32_t c, char *out)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xc0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (char)(0xe0 | c >> 12);
+        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | c >> 18);
+    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (c & 0x3f));
+    return 4;
 }
 
 bool utf8_is_valid(const char *text, size_t len)

@@ -3,6 +3,7 @@
 
 #include "base/bug.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "jinja/jinja_internal.h"
 
 #include <stdarg.h>
@@ -151,13 +152,13 @@ void jsb_putcp(struct jsb *b, uint32_t cp)
 {
     char bytes[4];
 
-    jsb_add(b, bytes, juni_put(cp, bytes));
+    jsb_add(b, bytes, utf8_put(cp, bytes));
 }
 
 void jsb_fill(struct jsb *b, uint32_t cp, size_t n)
 {
     char bytes[4];
-    size_t len = juni_put(cp, bytes);
+    size_t len = utf8_put(cp, bytes);
 
     if (n > JINJA_MAX_MEMORY / len)
         rt_fail(b->rt, ERR_INPUT, "a string of more than %d bytes",

@@ -52,7 +52,6 @@ size_t juni_map(uint32_t cp, enum juni_case to, uint32_t out[3]);
 uint32_t juni_next(const char *data, size_t *at);
 /* The one before data[*at]; *at moves to its start. */
 uint32_t juni_before(const char *data, size_t *at);
-size_t juni_put(uint32_t cp, char out[4]); /* bytes written */
 size_t juni_count(const char *data, size_t len);
 
 /* UTF-8 as Python decodes it: no overlong forms, surrogates or beyond. */

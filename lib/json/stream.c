@@ -144,33 +144,6 @@ static int hex4(const char *p, size_t room, uint32_t *out)
     return 0;
 }
 
-static void put_utf8(struct buf *b, uint32_t c)
-{
-    char u[4];
-    size_t n;
-
-    if (c < 0x80) {
-        u[0] = (char)c;
-        n = 1;
-    } else if (c < 0x800) {
-        u[0] = (char)(0xc0 | c >> 6);
-        u[1] = (char)(0x80 | (c & 0x3f));
-        n = 2;
-    } else if (c < 0x10000) {
-        u[0] = (char)(0xe0 | c >> 12);
-        u[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        u[2] = (char)(0x80 | (c & 0x3f));
-        n = 3;
-    } else {
-        u[0] = (char)(0xf0 | c >> 18);
-        u[1] = (char)(0x80 | (c >> 12 & 0x3f));
-        u[2] = (char)(0x80 | (c >> 6 & 0x3f));
-        u[3] = (char)(0x80 | (c & 0x3f));
-        n = 4;
-    }
-    buf_add(b, u, n);
-}
-
 /* One escape at s->at (behind the backslash) into scratch. */
 static int read_escape(struct json_stream *s, struct err *err)
 {
@@ -203,7 +176,8 @@ static int read_escape(struct json_stream *s, struct err *err)
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
         s->at += 6;
     }
-    put_utf8(&s->scratch, c);
+    char u[4];
+    buf_add(&s->scratch, u, utf8_put(c, u));
     return 0;
 }
 

@@ -103,26 +103,6 @@ static int hex4(struct cursor *c)
     return value;
 }
 
-static char *put_utf8(char *to, unsigned code)
-{
-    if (code < 0x80) {
-        *to++ = (char)code;
-    } else if (code < 0x800) {
-        *to++ = (char)(0xc0 | code >> 6);
-        *to++ = (char)(0x80 | (code & 0x3f));
-    } else if (code < 0x10000) {
-        *to++ = (char)(0xe0 | code >> 12);
-        *to++ = (char)(0x80 | ((code >> 6) & 0x3f));
-        *to++ = (char)(0x80 | (code & 0x3f));
-    } else {
-        *to++ = (char)(0xf0 | code >> 18);
-        *to++ = (char)(0x80 | ((code >> 12) & 0x3f));
-        *to++ = (char)(0x80 | ((code >> 6) & 0x3f));
-        *to++ = (char)(0x80 | (code & 0x3f));
-    }
-    return to;
-}
-
 /* After a backslash: writes the character at *to. */
 static int parse_escape(struct cursor *c, char **to)
 {
@@ -157,7 +137,7 @@ static int parse_escape(struct cursor *c, char **to)
             return fail(c, "half a surrogate pair");
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     }
-    *to = put_utf8(*to, (unsigned)code);
+    *to += utf8_put((uint32_t)code, *to);
     return 0;
 }
 

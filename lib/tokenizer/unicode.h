@@ -1,6 +1,8 @@
 #ifndef TOKENIZER_UNICODE_H
 #define TOKENIZER_UNICODE_H
 
+#include "base/utf8.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -107,9 +109,6 @@ static inline uint32_t utf8_get(const char *text, size_t *n)
     return (uint32_t)(p[0] & 0x07) << 18 | (uint32_t)(p[1] & 0x3f) << 12 |
            (uint32_t)(p[2] & 0x3f) << 6 | (p[3] & 0x3f);
 }
-
-/* Writes c as UTF-8 and returns the length (1 to 4). */
-size_t utf8_put(uint32_t c, char out[4]);
 
 /* The character that ends at text[end - 1]; *start is where it begins. */
 uint32_t utf8_get_before(const char *text, size_t end, size_t *start);
