@@ -27,11 +27,19 @@ static int by_first(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
+static bool is_rising(const struct char_set *s)
+{
+    for (size_t i = 1; i < s->count; i++)
+        if (s->r[i].first < s->r[i - 1].first)
+            return false;
+    return true;
+}
+
 void char_set_tidy(struct char_set *s)
 {
     size_t n = 0;
 
-    if (s->count)
+    if (!is_rising(s)) /* a table is */
         qsort(s->r, s->count, sizeof(*s->r), by_first);
     for (size_t i = 0; i < s->count; i++) {
         if (n && s->r[i].first <= s->r[n - 1].last + 1) {

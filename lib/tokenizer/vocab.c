@@ -27,7 +27,7 @@ int64_t vocab_find_hashed(const struct vocab *v, const char *text, size_t len,
         const struct vocab_slot *s = &v->slots[i];
 
         if (s->hash == hash && s->key.len == len &&
-            memcmp(v->text.data + s->key.at, text, len) == 0)
+            vocab_is_same(v->text.data + s->key.at, text, len))
             return (int64_t)s->id_plus_1 - 1;
     }
     return -1;
@@ -89,8 +89,8 @@ static int put(struct vocab *v, const struct vocab_slot *slot, struct err *err)
         const struct vocab_slot *s = &v->slots[i];
 
         if (s->hash == slot->hash && s->key.len == slot->key.len &&
-            memcmp(v->text.data + s->key.at, v->text.data + slot->key.at,
-                   s->key.len) == 0)
+            vocab_is_same(v->text.data + s->key.at, v->text.data + slot->key.at,
+                          s->key.len))
             return err_set(err, ERR_INPUT, "ids %u and %u are one token",
                            s->id_plus_1 - 1, slot->id_plus_1 - 1);
         if (++probes > MAX_PROBES)
