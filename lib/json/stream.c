@@ -40,23 +40,35 @@ struct json_stream_keys {
     bool is_open[MAX_DEPTH + 1]; /* are the keys of this level's object kept? */
 };
 
-void json_stream_init(struct json_stream *s, const char *data, size_t len)
+static void start_anew(struct json_stream *s)
 {
-    memset(s, 0, sizeof(*s));
-    s->data = data;
-    s->size = len;
+    s->at = s->start = 0;
+    s->depth = 0;
     s->state = WANT_VALUE;
 }
 
-void json_stream_init_at(struct json_stream *s, const char *data, size_t len,
-                         size_t offset)
+int json_stream_open(struct json_stream *s, const char *path, size_t window,
+                     struct err *err)
 {
-    json_stream_init(s, data, len);
-    s->at = offset;
+    memset(s, 0, sizeof(*s));
+    start_anew(s);
+    return window_open(&s->in, path, window, err);
+}
+
+size_t json_stream_offset(const struct json_stream *s)
+{
+    return s->in.base + s->at;
+}
+
+void json_stream_seek(struct json_stream *s, size_t offset)
+{
+    window_seek(&s->in, offset);
+    start_anew(s);
 }
 
 void json_stream_release(struct json_stream *s)
 {
+    window_release(&s->in);
     buf_release(&s->scratch);
     if (s->keys) {
         buf_release(&s->keys->text);
@@ -67,27 +79,42 @@ void json_stream_release(struct json_stream *s)
     s->keys = NULL;
 }
 
-void json_stream_place(const struct json_stream *s, size_t offset, size_t *line,
-                       size_t *column)
+/* Is there a byte at a position? */
+static bool has(struct json_stream *s, size_t at)
 {
-    size_t begin = 0;
+    while (at >= s->in.size)
+        if (!window_more(&s->in))
+            return false;
+    return true;
+}
 
-    *line = 1;
-    for (size_t i = 0; i < offset && i < s->size; i++)
-        if (s->data[i] == '\n') {
-            ++*line;
-            begin = i + 1;
-        }
-    *column = offset - begin + 1;
+/* Between two events: lets go of what was read when little is left. */
+static void slide(struct json_stream *s)
+{
+    enum { LITTLE = 16 };
+
+    if (s->in.size - s->at <= s->in.cap / LITTLE && window_slide(&s->in, s->at))
+        s->at = 0;
 }
 
 static int fail_at(const struct json_stream *s, size_t offset,
                    enum err_code code, struct err *err, const char *what)
 {
+    const struct err *trouble = &s->in.trouble;
     size_t line, column;
 
-    json_stream_place(s, offset, &line, &column);
+    if (trouble->code != ERR_NONE)
+        return err_set(err, trouble->code, "%s", trouble->text);
+    window_place(&s->in, offset, &line, &column);
     return err_set(err, code, "line %zu, column %zu: %s", line, column, what);
+}
+
+int json_stream_in(const struct json_stream *s, struct err *err)
+{
+    size_t line, column;
+
+    window_place(&s->in, s->start, &line, &column);
+    return err_in(err, "line %zu, column %zu", line, column);
 }
 
 int json_stream_fail(const struct json_stream *s, enum err_code code,
@@ -109,26 +136,45 @@ static enum json_event bad(struct json_stream *s, size_t offset,
     return STREAM_BAD;
 }
 
-static void skip_blank(struct json_stream *s)
+/* How many of eight bytes are spaces, up to the first that is none. */
+static size_t count_spaces(const char *p)
 {
-    const char *p = s->data + s->at, *end = s->data + s->size;
+    uint64_t word;
 
-    while (p < end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r')) {
-        /* Indentation is much of such a document: eight at a time. */
-        while (end - p > 8 && memcmp(p + 1, "        ", 8) == 0)
-            p += 8;
-        p++;
-    }
-    s->at = (size_t)(p - s->data);
+    memcpy(&word, p, sizeof(word));
+    word ^= UINT64_C(0x2020202020202020);
+    return word ? (size_t)__builtin_ctzll(word) / 8 : 8;
 }
 
-static int hex4(const char *p, size_t room, uint32_t *out)
+static void skip_blank(struct json_stream *s)
+{
+    do {
+        const char *p = s->in.data + s->at, *end = s->in.data + s->in.size;
+
+        while (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r') {
+            p++; /* indentation is much of such a document: eight at a time */
+            if (end - p >= 8)
+                p += count_spaces(p);
+        }
+        s->at = (size_t)(p - s->in.data);
+    } while (s->at == s->in.size && window_more(&s->in));
+}
+
+/* The byte that comes next, blanks left out; NUL at the end. */
+static char next_byte(struct json_stream *s)
+{
+    skip_blank(s);
+    return s->in.data[s->at];
+}
+
+/* The four digits at a position. */
+static int hex4(struct json_stream *s, size_t at, uint32_t *out)
 {
     *out = 0;
-    if (room < 4)
+    if (!has(s, at + 3))
         return -1;
     for (int i = 0; i < 4; i++) {
-        char c = p[i];
+        unsigned char c = (unsigned char)s->in.data[at + (size_t)i];
         uint32_t digit;
 
         if (c >= '0' && c <= '9')
@@ -144,131 +190,146 @@ static int hex4(const char *p, size_t room, uint32_t *out)
     return 0;
 }
 
+static int low_surrogate(struct json_stream *s, size_t at, uint32_t *out)
+{
+    if (!has(s, at + 1) || memcmp(s->in.data + at, "\\u", 2) != 0 ||
+        hex4(s, at + 2, out))
+        return -1;
+    return *out >= 0xdc00 && *out < 0xe000 ? 0 : -1;
+}
+
 /* One escape at s->at (behind the backslash) into scratch. */
 static int read_escape(struct json_stream *s, struct err *err)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    size_t room = s->size - s->at;
-    const char *p = s->data + s->at;
     uint32_t c, low;
+    char u[4];
 
-    if (room == 0)
+    if (!has(s, s->at))
         return fail_at(s, s->at, ERR_INPUT, err, "text ends inside a string");
-    const char *plain = *p ? strchr(from, *p) : NULL;
+    char letter = s->in.data[s->at];
+    const char *plain = letter ? strchr(from, letter) : NULL;
     if (plain) {
         buf_addch(&s->scratch, to[plain - from]);
         s->at++;
         return 0;
     }
-    if (*p != 'u')
+    if (letter != 'u')
         return fail_at(s, s->at - 1, ERR_INPUT, err, "unknown escape");
-    if (hex4(p + 1, room - 1, &c))
+    if (hex4(s, s->at + 1, &c))
         return fail_at(s, s->at - 1, ERR_INPUT, err,
                        "'\\u' without four hexadecimal digits");
     s->at += 5;
     if (c >= 0xd800 && c < 0xe000) {
-        p += 5;
-        room -= 5;
-        if (c >= 0xdc00 || room < 6 || p[0] != '\\' || p[1] != 'u' ||
-            hex4(p + 2, room - 2, &low) || low < 0xdc00 || low >= 0xe000)
+        if (c >= 0xdc00 || low_surrogate(s, s->at, &low))
             return fail_at(s, s->at - 6, ERR_INPUT, err,
                            "a surrogate without its pair");
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
         s->at += 6;
     }
-    char u[4];
     buf_add(&s->scratch, u, utf8_put(c, u));
     return 0;
+}
+
+/* The first byte from `at` on that is neither plain ASCII nor of a character of
+ * two bytes, which most of a byte-level vocabulary is. */
+static size_t skip_plain(struct json_stream *s, size_t at)
+{
+    const unsigned char *p = (const unsigned char *)s->in.data + at;
+
+    for (;;) {
+        while (*p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\')
+            p++;
+        if (*p < 0xc2 || *p >= 0xe0 || (p[1] & 0xc0) != 0x80)
+            break;
+        p += 2;
+    }
+    return (size_t)(p - (const unsigned char *)s->in.data);
+}
+
+/* Text that lies in the window, or a copy of it: the window may have moved. */
+static void set_text(struct json_stream *s)
+{
+    s->text = s->is_copied ? s->scratch.data : s->in.data + s->start + 1;
 }
 
 /* The string whose opening quote is at s->at; sets text and len. */
 static int read_string(struct json_stream *s, struct err *err)
 {
-    const unsigned char *data = (const unsigned char *)s->data;
     size_t i = s->at + 1, run = i;
-    bool is_copied = false;
 
     s->start = s->at;
+    s->is_copied = false;
     for (;;) {
-        while (i < s->size && data[i] >= 0x20 && data[i] < 0x80 &&
-               data[i] != '"' && data[i] != '\\')
-            i++;
-        if (i == s->size)
+        i = skip_plain(s, i);
+        if (!has(s, i))
             return fail_at(s, s->start, ERR_INPUT, err,
                            "text ends inside a string");
-        if (data[i] >= 0xc2 && data[i] < 0xe0 && s->size - i > 1 &&
-            (data[i + 1] & 0xc0) == 0x80) {
-            i += 2; /* most of a byte-level vocabulary */
-        } else if (data[i] >= 0x80) {
-            size_t n = utf8_len(s->data + i, s->size - i);
-
+        unsigned char c = (unsigned char)s->in.data[i];
+        if (c >= 0x80) {
+            has(s, i + 3);
+            size_t n = utf8_len(s->in.data + i, s->in.size - i);
             if (n == 0)
                 return fail_at(s, i, ERR_INPUT, err, "not UTF-8");
             i += n;
-        } else if (data[i] == '"') {
+        } else if (c == '"') {
             break;
-        } else if (data[i] == '\\') {
-            if (!is_copied)
+        } else if (c == '\\') {
+            if (!s->is_copied)
                 buf_clear(&s->scratch);
-            is_copied = true;
-            buf_add(&s->scratch, s->data + run, i - run);
+            s->is_copied = true;
+            buf_add(&s->scratch, s->in.data + run, i - run);
             s->at = i + 1;
             if (read_escape(s, err))
                 return -1;
             i = run = s->at;
-        } else {
+        } else if (c < 0x20) {
             return fail_at(s, i, ERR_INPUT, err,
                            "a control character inside a string");
         }
     }
-    if (is_copied) {
-        buf_add(&s->scratch, s->data + run, i - run);
-        s->text = s->scratch.data;
-        s->len = s->scratch.len;
-    } else {
-        s->text = s->data + run;
-        s->len = i - run;
-    }
+    if (s->is_copied)
+        buf_add(&s->scratch, s->in.data + run, i - run);
+    s->len = s->is_copied ? s->scratch.len : i - run;
     s->at = i + 1;
+    set_text(s);
     return 0;
 }
 
-static bool is_digit(const struct json_stream *s, size_t i)
+static bool is_at(struct json_stream *s, size_t at, char a, char b)
 {
-    return i < s->size && s->data[i] >= '0' && s->data[i] <= '9';
+    return has(s, at) && (s->in.data[at] == a || s->in.data[at] == b);
+}
+
+/* Where the digits from a position on end. */
+static size_t skip_digits(struct json_stream *s, size_t at)
+{
+    while (has(s, at) && s->in.data[at] >= '0' && s->in.data[at] <= '9')
+        at++;
+    return at;
 }
 
 static int read_number(struct json_stream *s, struct err *err)
 {
-    size_t i = s->at;
-    bool is_sound = true;
+    size_t i = s->at + is_at(s, s->at, '-', '-'), from = i;
+    bool is_sound;
 
     s->start = s->at;
-    if (s->data[i] == '-')
-        i++;
-    if (i < s->size && s->data[i] == '0')
-        i++;
-    else if (is_digit(s, i))
-        while (is_digit(s, i))
-            i++;
-    else
-        is_sound = false;
-    if (is_sound && i < s->size && s->data[i] == '.') {
-        is_sound = is_digit(s, ++i);
-        while (is_digit(s, i))
-            i++;
+    i = skip_digits(s, from);
+    is_sound = i == from + 1 || (i > from && s->in.data[from] != '0');
+    if (is_sound && is_at(s, i, '.', '.')) {
+        from = i + 1;
+        i = skip_digits(s, from);
+        is_sound = i > from;
     }
-    if (is_sound && i < s->size && (s->data[i] == 'e' || s->data[i] == 'E')) {
-        i++;
-        if (i < s->size && (s->data[i] == '+' || s->data[i] == '-'))
-            i++;
-        is_sound = is_digit(s, i);
-        while (is_digit(s, i))
-            i++;
+    if (is_sound && is_at(s, i, 'e', 'E')) {
+        from = i + 1 + is_at(s, i + 1, '+', '-');
+        i = skip_digits(s, from);
+        is_sound = i > from;
     }
-    if (!is_sound || is_digit(s, i))
+    if (!is_sound)
         return fail_at(s, s->start, ERR_INPUT, err, "not a number");
-    s->text = s->data + s->start;
+    s->text = s->in.data + s->start;
     s->len = i - s->start;
     s->at = i;
     return 0;
@@ -398,9 +459,9 @@ static enum json_event read_word(struct json_stream *s, const char *word,
     size_t n = strlen(word);
 
     s->start = s->at;
-    if (s->size - s->at < n || memcmp(s->data + s->at, word, n) != 0)
+    if (!has(s, s->at + n - 1) || memcmp(s->in.data + s->at, word, n) != 0)
         return bad(s, s->at, err, "not a value");
-    s->text = s->data + s->at;
+    s->text = s->in.data + s->at;
     s->len = n;
     s->at += n;
     after_value(s);
@@ -409,31 +470,28 @@ static enum json_event read_word(struct json_stream *s, const char *word,
 
 static enum json_event read_key(struct json_stream *s, struct err *err)
 {
-    if (s->at == s->size || s->data[s->at] != '"')
-        return bad(s, s->at, err,
-                   s->at == s->size ? "text ends inside an object"
-                                    : "a key must be a string");
+    if (!has(s, s->at))
+        return bad(s, s->at, err, "text ends inside an object");
+    if (s->in.data[s->at] != '"')
+        return bad(s, s->at, err, "a key must be a string");
     if (read_string(s, err))
         return STREAM_BAD;
-    size_t start = s->start;
-    if (check_key(s, err))
-        return STREAM_BAD;
-    skip_blank(s);
-    if (s->at == s->size || s->data[s->at] != ':')
+    if (next_byte(s) != ':')
         return bad(s, s->at, err, "no ':' after a key");
     s->at++;
-    s->start = start;
+    set_text(s);
+    if (check_key(s, err))
+        return STREAM_BAD;
     s->state = WANT_VALUE;
     return STREAM_KEY;
 }
 
 static enum json_event read_value(struct json_stream *s, struct err *err)
 {
-    char c = s->at < s->size ? s->data[s->at] : '\0';
-
     s->start = s->at;
-    if (s->at == s->size)
+    if (!has(s, s->at))
         return bad(s, s->at, err, "text ends where a value is due");
+    char c = s->in.data[s->at];
     if (c == '"') {
         if (read_string(s, err))
             return STREAM_BAD;
@@ -455,18 +513,24 @@ static enum json_event read_value(struct json_stream *s, struct err *err)
     return read_word(s, "null", STREAM_NOTHING, err);
 }
 
-enum json_event json_stream_next(struct json_stream *s, struct err *err)
+static bool starts_with_mark(struct json_stream *s)
 {
-    if (s->at == 0 && s->size >= 3 && memcmp(s->data, "\xef\xbb\xbf", 3) == 0)
+    return s->in.base + s->at == 0 && has(s, 2) &&
+           memcmp(s->in.data, "\xef\xbb\xbf", 3) == 0;
+}
+
+static enum json_event next_event(struct json_stream *s, struct err *err)
+{
+    slide(s);
+    if (starts_with_mark(s))
         return bad(s, 0, err, "starts with a byte order mark");
-    skip_blank(s);
-    char c = s->at < s->size ? s->data[s->at] : '\0';
+    char c = next_byte(s);
     char closing = s->depth && s->open[s->depth - 1] == '[' ? ']' : '}';
 
     switch ((enum state)s->state) {
     case WANT_NOTHING:
         s->start = s->at;
-        if (s->at < s->size)
+        if (has(s, s->at) || s->in.trouble.code != ERR_NONE)
             return bad(s, s->at, err, "text after the document");
         return STREAM_DONE;
     case WANT_COMMA_OR_END:
@@ -474,8 +538,8 @@ enum json_event json_stream_next(struct json_stream *s, struct err *err)
             return close_level(s);
         if (c != ',')
             return bad(s, s->at, err,
-                       s->at == s->size ? "text ends too early"
-                                        : "neither ',' nor an end");
+                       has(s, s->at) ? "neither ',' nor an end"
+                                     : "text ends too early");
         s->at++;
         skip_blank(s);
         return closing == '}' ? read_key(s, err) : read_value(s, err);
@@ -493,25 +557,18 @@ enum json_event json_stream_next(struct json_stream *s, struct err *err)
     return read_value(s, err);
 }
 
-int json_stream_skip(struct json_stream *s, size_t *from, size_t *to,
-                     struct err *err)
+enum json_event json_stream_next(struct json_stream *s, struct err *err)
+{
+    return s->last = next_event(s, err);
+}
+
+int json_stream_skip(struct json_stream *s, struct err *err)
 {
     int level = s->depth;
-    size_t begin = 0;
-    bool is_first = true;
 
     do {
-        enum json_event event = json_stream_next(s, err);
-
-        if (event == STREAM_BAD)
+        if (json_stream_next(s, err) == STREAM_BAD)
             return -1;
-        if (is_first)
-            begin = s->start;
-        is_first = false;
     } while (s->depth > level);
-    if (from)
-        *from = begin;
-    if (to)
-        *to = s->at;
     return 0;
 }

@@ -3,6 +3,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "json/json.h"
+#include "json/window.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,13 +12,14 @@
 
 /*
  * A pull reader for JSON documents too large to build as a tree (a
- * tokenizer.json has half a million merges).  It reads a text in memory, one
- * event a call, strictly: UTF-8 without BOM, depth at most 64, nothing after
- * the document; errors are ERR_INPUT with line and column.  Numbers are checked
- * for their form and handed over as they are spelled.
+ * tokenizer.json has half a million merges).  It reads a file a little at a
+ * time, one event a call, strictly: UTF-8 without BOM, depth at most 64,
+ * nothing after the document; errors are ERR_INPUT with line and column (a file
+ * that cannot be read: what io_pread() says).  Numbers are checked for their
+ * form and handed over as they are spelled.
  *
  *     struct json_stream s;
- *     json_stream_init(&s, data, len);
+ *     json_stream_open(&s, path, JSON_WINDOW, &err);
  *     while ((event = json_stream_next(&s, &err)) > STREAM_DONE) ...
  *     json_stream_release(&s);
  *
@@ -43,11 +46,13 @@ struct json_stream {
     const char *text; /* of the last key, text, number; valid until the next
                          call; not NUL-terminated */
     size_t len;
-    size_t start; /* offset at which the last event's text begins */
-    bool unique;  /* refuse duplicate keys from here on */
+    bool unique; /* refuse duplicate keys from here on */
 
-    const char *data; /* the rest is the reader's own */
-    size_t size, at;
+    struct window in; /* the rest is the reader's own: positions are in it */
+    size_t at;
+    size_t start; /* where the last event begins */
+    enum json_event last;
+    bool is_copied; /* text is in scratch */
     int depth;
     unsigned state;
     char open[64];
@@ -55,27 +60,36 @@ struct json_stream {
     struct json_stream_keys *keys;
 };
 
-void json_stream_init(struct json_stream *s, const char *data, size_t len);
-/* For one value of a document that was read over before. */
-void json_stream_init_at(struct json_stream *s, const char *data, size_t len,
-                         size_t offset);
+/* Bytes of a file that are held at a time, unless a string is longer: little
+ * enough to stay in the processor's cache. */
+enum { JSON_WINDOW = 256 << 10 };
+
+/* May be released when it fails. */
+int json_stream_open(struct json_stream *s, const char *path, size_t window,
+                     struct err *err);
 void json_stream_release(struct json_stream *s);
 
 enum json_event json_stream_next(struct json_stream *s, struct err *err);
 
-/*
- * Reads over the value whose first event comes next, checking it; *from and *to
- * (NULL is fine) tell where its text lies in the data.
- */
-int json_stream_skip(struct json_stream *s, size_t *from, size_t *to,
-                     struct err *err);
+/* Reads over the value whose first event comes next, checking it. */
+int json_stream_skip(struct json_stream *s, struct err *err);
 
-/* Sets err to "line L, column C: ..." for the last event's place. */
+/* That value as a tree, its keys unique; NULL with err. */
+json_t *json_stream_tree(struct json_stream *s, struct err *err);
+
+/* The last event's text, number or truth as a tree, null of any other; NULL
+ * with err for a number that fits neither 64 bits nor a double. */
+json_t *json_stream_scalar(const struct json_stream *s, struct err *err);
+
+/* Where in the text the next event begins, or the blanks before it; and back to
+ * there, to read one value over again. */
+size_t json_stream_offset(const struct json_stream *s);
+void json_stream_seek(struct json_stream *s, size_t offset);
+
+/* Sets err to "line L, column C: ..." for the last event's place; and puts that
+ * before what err says. */
+int json_stream_in(const struct json_stream *s, struct err *err);
 int json_stream_fail(const struct json_stream *s, enum err_code code,
                      struct err *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-
-/* Line and column (in bytes) of an offset, both from 1. */
-void json_stream_place(const struct json_stream *s, size_t offset, size_t *line,
-                       size_t *column);
 #endif

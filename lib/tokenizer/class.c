@@ -5,6 +5,7 @@
 #include "tokenizer/class.h"
 
 #include "base/mem.h"
+#include "json/window.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,9 +61,10 @@ int class_check(const struct section *config, struct err *err)
 struct pack {
     enum class_version version;
     const struct class_row *row; /* of its model type, or NULL */
-    bool has_own_code, is_byte_level;
-    char *named; /* by tokenizer_config.json, without 'Fast', or NULL */
-    char *model; /* by config.json, the same */
+    bool has_own_code;
+    const char *file; /* its tokenizer.json */
+    char *named;      /* by tokenizer_config.json, without 'Fast', or NULL */
+    char *model;      /* by config.json, the same */
 };
 
 static int by_type(const void *key, const void *row)
@@ -115,6 +117,25 @@ static const char *choose_5_5(const struct pack *p)
                       : as_file;
 }
 
+/* Upstream looks for this in the whole text of tokenizer.json.  A file that
+ * cannot be read is refused by who reads it next. */
+static bool is_byte_level(const char *path)
+{
+    static const char name[] = "\"ByteLevel\"";
+    enum { LEN = sizeof(name) - 1, HELD = 64 << 10 };
+    struct err why = ERR_INIT;
+    struct window w;
+    bool is_found = false;
+
+    if (window_open(&w, path, HELD, &why) == 0 && window_more(&w))
+        do
+            is_found = memmem(w.data, w.size, name, LEN) != NULL;
+        while (!is_found &&
+               window_slide(&w, w.size < LEN ? 0 : w.size - (LEN - 1)));
+    window_release(&w);
+    return is_found;
+}
+
 static const char *choose_5_24(const struct pack *p)
 {
     const char *registered = p->row ? p->row->named[CLASS_5_24] : NULL;
@@ -122,7 +143,7 @@ static const char *choose_5_24(const struct pack *p)
     bool is_distrusted = p->row && p->row->is_distrusted;
 
     if (!p->has_own_code && is_equal(wanted, "LlamaTokenizer") &&
-        !is_distrusted && p->is_byte_level)
+        !is_distrusted && is_byte_level(p->file))
         return as_file;
     if (!p->has_own_code && wanted && registered &&
         strcmp(registered, wanted) != 0) {
@@ -173,12 +194,11 @@ static void read_clean_up(const struct section *config, struct rebuild *out)
                            json_is_true(config_value(config, even_bpe)));
 }
 
-int class_read(struct tokenizer *t, const char *file, size_t len,
-               struct rebuild *out, bool *is_known, struct err *err)
+int class_read(struct tokenizer *t, const char *file, struct rebuild *out,
+               bool *is_known, struct err *err)
 {
-    static const char byte_level[] = "\"ByteLevel\"";
     const struct section *config = NULL, *model = NULL;
-    struct pack p = {0};
+    struct pack p = {.file = file};
     int ret = 0;
 
     *is_known = false;
@@ -189,8 +209,6 @@ int class_read(struct tokenizer *t, const char *file, size_t len,
         (config && class_check(config, err)))
         return -1;
     read_pack(t, config, model, &p);
-    p.is_byte_level =
-        len && memmem(file, len, byte_level, sizeof(byte_level) - 1);
     out->version = p.version;
     const char *name =
         p.version == CLASS_5_24 ? choose_5_24(&p) : choose_5_5(&p);

@@ -62,13 +62,13 @@ struct rebuild {
 void rebuild_release(struct rebuild *r);
 
 /*
- * Chooses and builds; file is the text of tokenizer.json.  *is_known is false
+ * Chooses and builds; file is the path of tokenizer.json.  *is_known is false
  * where upstream's class is one that we do not follow (or there is no pack):
  * the file stands, with a warning, and is refused where the class was asked
  * for.
  */
-int class_read(struct tokenizer *t, const char *file, size_t len,
-               struct rebuild *out, bool *is_known, struct err *err);
+int class_read(struct tokenizer *t, const char *file, struct rebuild *out,
+               bool *is_known, struct err *err);
 
 /* The added tokens that upstream ends up with; t is the file as it is. */
 int class_added(const struct tokenizer *t, struct rebuild *r, struct added *out,

@@ -59,13 +59,7 @@ void draft_forget_keys(struct seen_keys *seen)
 int draft_keep(struct draft *d, json_t *object, const char *key,
                struct err *err)
 {
-    size_t from, to;
+    json_t *value = json_stream_tree(&d->stream, err);
 
-    d->stream.unique = true;
-    if (json_stream_skip(&d->stream, &from, &to, err))
-        return -1;
-    d->stream.unique = false;
-    json_t *value = json_parse(d->stream.data + from, to - from, err);
-    json_object_set_new(object, key, value);
-    return value ? 0 : -1;
+    return value ? json_object_set_new(object, key, value) : -1;
 }

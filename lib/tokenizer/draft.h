@@ -49,8 +49,10 @@ int draft_wrong(const struct draft *d, const char *what, struct err *err);
 int draft_keep(struct draft *d, json_t *object, const char *key,
                struct err *err);
 
-/* Reads the model's section. */
+/* Reads the model's section; then, once the document has ended, the merges
+ * that stood before what they need. */
 int draft_read_model(struct tokenizer *t, struct draft *d, struct err *err);
+int draft_read_merges(struct draft *d, struct err *err);
 
 /* Puts together what was read, around t->model; added (NULL: the file's) is
  * taken over. */

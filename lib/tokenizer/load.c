@@ -2,16 +2,12 @@
  * Loads a tokenizer.json: reads the document, then puts together what depends
  * on several of its parts.
  */
-#include "base/io.h"
 #include "base/mem.h"
 #include "tokenizer/class.h"
 #include "tokenizer/draft.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-enum { FILE_CAP = 1 << 30 };
 
 const char *const draft_part_names[PARTS] = {
     "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder"};
@@ -96,7 +92,7 @@ static int read_document(struct tokenizer *t, struct draft *d, struct err *err)
     draft_forget_keys(&seen);
     if (ret == 0 && json_stream_next(&d->stream, err) != STREAM_DONE)
         ret = -1;
-    return ret;
+    return ret ? -1 : draft_read_merges(d, err);
 }
 
 /* -- putting it together -- */
@@ -259,6 +255,17 @@ int draft_finish(struct tokenizer *t, const struct draft *d, const char *path,
     return ret;
 }
 
+/* For the ledger: of what is large, how many there are. */
+static void keep_counts(struct draft *d)
+{
+    if (d->has_vocab)
+        json_object_set_new(d->settings, "vocab",
+                            json_sprintf("%zu tokens", d->model->vocab.count));
+    if (d->merges_are_read)
+        json_object_set_new(d->settings, "merges",
+                            json_sprintf("%zu merges", d->merge_count));
+}
+
 static int check_draft(struct draft *d, struct err *err)
 {
     if (!d->has_version)
@@ -266,36 +273,16 @@ static int check_draft(struct draft *d, struct err *err)
     if (!d->has_model)
         return err_set(err, ERR_INPUT, "no 'model'");
     json_object_set(d->document, "model", d->settings);
+    keep_counts(d);
     return check_model(d, err) ? err_in(err, "model") : 0;
-}
-
-/* The whole file in one piece of memory, sized once. */
-static int read_file(const char *path, struct buf *out, struct err *err)
-{
-    int64_t size;
-    int fd = io_open(path, &size, err), ret = -1;
-
-    if (fd < 0)
-        return -1;
-    if (size > FILE_CAP) {
-        err_set(err, ERR_INPUT, "%s: longer than %d bytes", path, FILE_CAP);
-    } else {
-        out->len = (size_t)size;
-        out->cap = out->len + 1;
-        out->data = mem_bytes(out->cap, 1, FILE_CAP + 1, err);
-        ret = out->data ? io_pread(fd, path, out->data, out->len, 0, err) : -1;
-    }
-    close(fd);
-    return ret;
 }
 
 /* The document, once, and what the file means by itself. */
 static int load_file(struct tokenizer *t, struct draft *d, const char *path,
-                     const struct buf *file, struct err *err)
+                     struct err *err)
 {
-    json_stream_init(&d->stream, file->data ? file->data : "", file->len);
     int ret = read_document(t, d, err);
-    json_stream_release(&d->stream);
+
     if (ret == 0)
         ret = check_draft(d, err);
     if (ret == 0)
@@ -307,16 +294,14 @@ int tokenizer_load(struct tokenizer *t, const char *path, struct err *err)
 {
     struct draft d = {
         .unk_id = -1, .document = json_object(), .settings = json_object()};
-    struct buf file = BUF_INIT;
     struct rebuild by = {0};
     bool is_known = false;
     int ret = -1;
 
     t->added.is_0_23 = class_version(t->transformers) == CLASS_5_24;
     d.model = t->model = xcalloc(1, sizeof(*t->model));
-    if (read_file(path, &file, err) ||
-        class_read(t, file.data, file.len, &by, &is_known, err) ||
-        load_file(t, &d, path, &file, err))
+    if (json_stream_open(&d.stream, path, JSON_WINDOW, err) ||
+        class_read(t, path, &by, &is_known, err) || load_file(t, &d, path, err))
         goto out;
     t->cleans_up = is_known && (t->model->kind == MODEL_BPE ? by.cleans_up_bpe
                                                             : by.cleans_up);
@@ -330,6 +315,6 @@ out:
     json_decref(d.settings);
     free(d.model_type);
     rebuild_release(&by);
-    buf_release(&file);
+    json_stream_release(&d.stream);
     return ret;
 }

@@ -11,8 +11,7 @@
 enum { BLOCK = 32, MAX_PROBES = 4096 };
 
 struct part {
-    const char *text; /* NULL: in copies */
-    size_t at, len;
+    size_t at, len; /* in texts */
     uint32_t hash;
 };
 
@@ -22,7 +21,7 @@ struct merges {
     size_t prefix;
     size_t count;       /* read so far: the next one's rank */
     int64_t last;       /* what the last one made */
-    struct buf copies;  /* parts of the block that do not stay */
+    struct buf texts;   /* of the block's parts */
     size_t block_count; /* how many wait */
     struct part block[BLOCK][2];
 };
@@ -54,7 +53,7 @@ void merges_free(struct merges *m)
 {
     if (!m)
         return;
-    buf_release(&m->copies);
+    buf_release(&m->texts);
     free(m);
 }
 
@@ -69,21 +68,13 @@ void pairs_release(struct pairs *p)
     *p = (struct pairs){0};
 }
 
-void merges_part(struct merges *m, int which, const char *text, size_t len,
-                 bool stays)
+void merges_part(struct merges *m, int which, const char *text, size_t len)
 {
     struct part *part = &m->block[m->block_count][which];
 
-    *part = (struct part){stays ? text : NULL, m->copies.len, len,
-                          vocab_hash(text, len)};
-    if (!stays)
-        buf_add(&m->copies, text, len);
+    *part = (struct part){m->texts.len, len, vocab_hash(text, len)};
+    buf_add(&m->texts, text, len);
     vocab_fetch_slot(m->vocab, part->hash);
-}
-
-static const char *part_text(const struct merges *m, const struct part *part)
-{
-    return part->text ? part->text : m->copies.data + part->at;
 }
 
 static int shown(size_t len)
@@ -97,8 +88,8 @@ static bool is_token(const struct merges *m, int64_t id, const char *a,
     size_t len;
     const char *text = vocab_text(m->vocab, id, &len);
 
-    return text && len == a_len + b_len && memcmp(text, a, a_len) == 0 &&
-           memcmp(text + a_len, b, b_len) == 0;
+    return text && len == a_len + b_len && vocab_is_same(text, a, a_len) &&
+           vocab_is_same(text + a_len, b, b_len);
 }
 
 /* The token that two make: most often the last one's neighbour, or it again. */
@@ -125,7 +116,7 @@ static int resolve(struct merges *m, const struct part part[2], size_t item,
     const char *text[2];
 
     for (int k = 0; k < 2; k++) {
-        text[k] = part_text(m, &part[k]);
+        text[k] = m->texts.data + part[k].at;
         int64_t id =
             vocab_find_hashed(m->vocab, text[k], part[k].len, part[k].hash);
 
@@ -207,7 +198,7 @@ static int empty_block(struct merges *m, struct err *err)
         if (put_pair(m->pairs, slots[i], err))
             return -1;
     m->block_count = 0;
-    buf_clear(&m->copies);
+    buf_clear(&m->texts);
     return 0;
 }
 

@@ -59,8 +59,8 @@ void pairs_release(struct pairs *p);
  * they make (continuing_subword_prefix).  A pair that comes again takes the
  * later rank, as upstream's table does.
  *
- *     merges_part(m, 0, "a", 1, true);
- *     merges_part(m, 1, "b", 1, true);
+ *     merges_part(m, 0, "a", 1);
+ *     merges_part(m, 1, "b", 1);
  *     merges_add(m, &err) ... merges_end(m, &err);
  *     merges_free(m);
  *
@@ -69,9 +69,8 @@ void pairs_release(struct pairs *p);
 struct merges;
 struct merges *merges_new(const struct vocab *vocab, struct pairs *pairs,
                           size_t prefix, struct err *err);
-/* Part 0 or 1 of the next merge; `stays` when text outlives merges_end(). */
-void merges_part(struct merges *m, int which, const char *text, size_t len,
-                 bool stays);
+/* Part 0 or 1 of the next merge. */
+void merges_part(struct merges *m, int which, const char *text, size_t len);
 int merges_add(struct merges *m, struct err *err);
 int merges_end(struct merges *m, struct err *err);
 size_t merges_count(const struct merges *m);

@@ -1,7 +1,7 @@
 /*
  * The model's section of a tokenizer.json.  Merges are looked up as they stream
  * by when vocabulary and prefix stand before them, as upstream writes them;
- * else once the section has ended.
+ * else once the document has ended.
  */
 #include "base/mem.h"
 #include "tokenizer/draft.h"
@@ -13,11 +13,9 @@
 static int put_token(struct draft *d, size_t id, size_t at, size_t len,
                      struct err *err)
 {
-    struct err why = ERR_INIT;
-
-    if (vocab_put(&d->model->vocab, id, at, len, &why) == 0)
-        return 0;
-    return json_stream_fail(&d->stream, why.code, err, "%s", why.text);
+    return vocab_put(&d->model->vocab, id, at, len, err)
+               ? json_stream_in(&d->stream, err)
+               : 0;
 }
 
 static int parse_id(const struct draft *d, size_t *out, struct err *err)
@@ -105,15 +103,6 @@ static int read_vocab_list(struct draft *d, struct err *err)
     }
 }
 
-/* A part of a merge, whose text stays when it lies in the file. */
-static void take_part(const struct json_stream *s, struct merges *m, int which,
-                      const char *text, size_t len)
-{
-    bool stays = text >= s->data && text <= s->data + s->size;
-
-    merges_part(m, which, text, len, stays);
-}
-
 /* One merge: "a b", or ["a", "b"]. */
 static int read_merge(struct draft *d, enum json_event event, struct merges *m,
                       struct err *err)
@@ -126,8 +115,8 @@ static int read_merge(struct draft *d, enum json_event event, struct merges *m,
 
         if (!gap || memchr(gap + 1, ' ', s->len - first - 1))
             return draft_wrong(d, "a merge has not exactly one space", err);
-        take_part(s, m, 0, s->text, first);
-        take_part(s, m, 1, gap + 1, s->len - first - 1);
+        merges_part(m, 0, s->text, first);
+        merges_part(m, 1, gap + 1, s->len - first - 1);
         return 0;
     }
     if (event != STREAM_LIST)
@@ -139,7 +128,7 @@ static int read_merge(struct draft *d, enum json_event event, struct merges *m,
         if (event != (i < 2 ? STREAM_TEXT : STREAM_LIST_END))
             return draft_wrong(d, "a merge is not two strings", err);
         if (i < 2)
-            take_part(s, m, i, s->text, s->len);
+            merges_part(m, i, s->text, s->len);
     }
     return 0;
 }
@@ -196,24 +185,20 @@ static int read_merges(struct draft *d, struct err *err)
 static int meet_merges(struct draft *d, struct err *err)
 {
     d->has_merges = true;
-    d->merges_from = d->stream.at;
+    d->merges_from = json_stream_offset(&d->stream);
     return d->has_vocab && d->has_prefix && !d->vocab_is_list
                ? read_merges(d, err)
-               : json_stream_skip(&d->stream, NULL, NULL, err);
+               : json_stream_skip(&d->stream, err);
 }
 
-static int read_merges_late(struct draft *d, struct err *err)
+int draft_read_merges(struct draft *d, struct err *err)
 {
-    struct json_stream whole = d->stream;
+    bool is_due = d->has_merges && d->has_vocab && !d->vocab_is_list;
 
-    if (!d->has_merges || d->merges_are_read || !d->has_vocab ||
-        d->vocab_is_list)
+    if (!is_due || d->merges_are_read)
         return 0;
-    json_stream_init_at(&d->stream, whole.data, whole.size, d->merges_from);
-    int ret = read_merges(d, err);
-    json_stream_release(&d->stream);
-    d->stream = whole;
-    return ret ? err_in(err, "merges") : 0;
+    json_stream_seek(&d->stream, d->merges_from);
+    return read_merges(d, err) ? err_in(err, "model: merges") : 0;
 }
 
 static int read_vocab(struct draft *d, struct err *err)
@@ -300,26 +285,12 @@ static int read_unk_id(struct draft *d, struct err *err)
  * know how many there are. */
 static void keep_setting(struct draft *d, const char *key)
 {
-    const struct json_stream *s = &d->stream;
     struct err why = ERR_INIT;
-    bool is_large = strcmp(key, "vocab") == 0 || strcmp(key, "merges") == 0;
-    json_t *value = NULL;
 
     if (json_object_get(d->settings, key))
         return;
-    if (!is_large)
-        value = json_parse(s->data + s->start, s->at - s->start, &why);
+    json_t *value = json_stream_scalar(&d->stream, &why);
     json_object_set_new(d->settings, key, value ? value : json_null());
-}
-
-static void keep_counts(struct draft *d)
-{
-    if (d->has_vocab)
-        json_object_set_new(d->settings, "vocab",
-                            json_sprintf("%zu tokens", d->model->vocab.count));
-    if (d->merges_are_read)
-        json_object_set_new(d->settings, "merges",
-                            json_sprintf("%zu merges", d->merge_count));
 }
 
 static int read_model_value(struct tokenizer *t, struct draft *d,
@@ -371,8 +342,5 @@ int draft_read_model(struct tokenizer *t, struct draft *d, struct err *err)
         keep_setting(d, key);
     }
     draft_forget_keys(&seen);
-    if (ret == 0)
-        ret = read_merges_late(d, err);
-    keep_counts(d);
     return ret;
 }

@@ -1,15 +1,12 @@
 /*
  * A tokenizer.json, a NUL and a text: whatever they are, opening, encoding and
- * decoding end in an answer or a clean error.  Run by make fuzz, with seeds from
- * the fixtures.
+ * decoding end in an answer or a clean error.  Run by make fuzz, with seeds
+ * from the fixtures.
  */
+#include "memory_file.h"
 #include "tokenizer/tokenizer.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,18 +32,12 @@ static void try_text(const struct tokenizer *t, const char *text, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static int fd = -1;
-    static char path[64];
+    char path[64];
     const uint8_t *end = size ? memchr(data, '\0', size) : NULL;
     size_t len = end ? (size_t)(end - data) : size;
     struct err err = ERR_INIT;
 
-    if (fd < 0) {
-        fd = memfd_create("tokenizer.json", 0);
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    }
-    if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, data, len, 0) != (ssize_t)len)
-        return 0;
+    int fd = memory_file(data, len, path);
     struct tokenizer *t = tokenizer_open(path, NULL, &err);
     if (t)
         try_text(t, (const char *)data + len + (end != NULL),
@@ -54,5 +45,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else if (err.code == ERR_NONE || !*err.text)
         abort();
     tokenizer_free(t);
+    close(fd);
     return 0;
 }

@@ -1,17 +1,52 @@
 /* The pull reader for large JSON documents. */
 #include "base/buf.h"
+#include "memory_file.h"
 #include "tap.h"
 #include "json/stream.h"
 
+/* A stream over a file of its own; release() closes both. */
+static int open_text(struct json_stream *s, const char *text, size_t len,
+                     size_t window)
+{
+    struct err err = ERR_INIT;
+    char path[64];
+    int fd = memory_file(text, len, path);
+
+    if (json_stream_open(s, path, window, &err)) {
+        printf("Bail out! %s\n", err.text);
+        exit(1);
+    }
+    return fd;
+}
+
+/* Is it written like this?  Releases it. */
+static bool is_tree(json_t *tree, const char *want)
+{
+    char *text = tree ? json_dumps(tree, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    bool good = text && strcmp(text, want) == 0;
+
+    if (!good)
+        diag("got %s", text ? text : "nothing");
+    free(text);
+    json_decref(tree);
+    return good;
+}
+
+static void release(struct json_stream *s, int fd)
+{
+    json_stream_release(s);
+    close(fd);
+}
+
 /* The events as letters, with the texts of keys, strings and numbers. */
-static int trace(const char *text, size_t len, bool unique, struct buf *out,
-                 struct err *err)
+static int trace_by(size_t window, const char *text, size_t len, bool unique,
+                    struct buf *out, struct err *err)
 {
     static const char letters[] = ".{}[]ksntz";
     struct json_stream s;
     enum json_event event;
+    int fd = open_text(&s, text, len, window);
 
-    json_stream_init(&s, text, len);
     s.unique = unique;
     while ((event = json_stream_next(&s, err)) > STREAM_DONE) {
         buf_addch(out, letters[event]);
@@ -21,8 +56,14 @@ static int trace(const char *text, size_t len, bool unique, struct buf *out,
             buf_addch(out, ' ');
         }
     }
-    json_stream_release(&s);
+    release(&s, fd);
     return event == STREAM_DONE ? 0 : -1;
+}
+
+static int trace(const char *text, size_t len, bool unique, struct buf *out,
+                 struct err *err)
+{
+    return trace_by(JSON_WINDOW, text, len, unique, out, err);
 }
 
 static const struct {
@@ -95,6 +136,100 @@ static void test_tables(void)
     }
 }
 
+/* However little of it is held at a time, a text means the same. */
+static int wrong_windows(const char *text, const char *want)
+{
+    size_t len = strlen(text);
+    int wrong = 0;
+
+    for (size_t window = 1; window <= len; window++) {
+        struct err err = ERR_INIT;
+        struct buf out = BUF_INIT;
+
+        trace_by(window, text, len, true, &out, &err);
+        wrong += strcmp(err.code ? err.text : out.data, want) != 0;
+        buf_release(&out);
+    }
+    return wrong;
+}
+
+static void test_windows(void)
+{
+    int wrong = 0;
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        wrong += wrong_windows(good[i].text, good[i].want);
+    is_int(wrong, 0, "sound texts read the same through windows of any size");
+    wrong = 0;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        wrong += wrong_windows(bad[i].text, bad[i].says);
+    is_int(wrong, 0, "bad ones are refused in the same words and place");
+}
+
+/* A document of many windows, a line an item: the errors' places are those in
+ * the file, what is skipped stays together, and one may go back. */
+static void test_long_document(void)
+{
+    enum { ITEMS = 5000, SKIPPED = 1234, WINDOW = 512 };
+    struct err err = ERR_INIT;
+    struct buf text = BUF_INIT;
+    struct json_stream s;
+    size_t offset = 0;
+    int wrong = 0;
+
+    for (int i = 0; i < ITEMS; i++)
+        buf_addf(&text, "%s[%d, \"caf\u00e9 %d\"]", i ? ",\n  " : "[", i, i);
+    buf_addstr(&text, ",\n  \t 01]");
+    int fd = open_text(&s, text.data, text.len, WINDOW);
+    json_stream_next(&s, &err);
+    for (int i = 0; i < ITEMS; i++) {
+        char want[64];
+
+        if (i == SKIPPED) {
+            offset = json_stream_offset(&s);
+            wrong += json_stream_skip(&s, &err) != 0;
+            continue;
+        }
+        snprintf(want, sizeof(want), "[%d,\"caf\u00e9 %d\"]", i, i);
+        wrong += !is_tree(json_stream_tree(&s, &err), want);
+    }
+    is_int(wrong, 0, "5000 items are read, one of them skipped");
+    ok(s.in.cap == WINDOW, "through the window it began with");
+    ok(json_stream_next(&s, &err) == STREAM_BAD, "what is bad is refused");
+    is_str(err.text, "line 5001, column 5: not a number",
+           "at its place in the file");
+
+    json_stream_seek(&s, offset + 1); /* behind the comma */
+    ok(json_stream_next(&s, &err) == STREAM_LIST &&
+           json_stream_next(&s, &err) == STREAM_NUMBER && s.len == 4 &&
+           memcmp(s.text, "1234", 4) == 0,
+       "one may go back to an item");
+    release(&s, fd);
+    buf_release(&text);
+}
+
+static void test_file_cut_meanwhile(void)
+{
+    struct err err = ERR_INIT;
+    struct buf text = BUF_INIT;
+    struct json_stream s;
+    enum json_event event;
+
+    buf_addch(&text, '[');
+    for (int i = 0; i < 1000; i++)
+        buf_addstr(&text, "1, ");
+    buf_addstr(&text, "1]");
+    int fd = open_text(&s, text.data, text.len, 256);
+    json_stream_next(&s, &err);
+    ok(ftruncate(fd, 1000) == 0, "a file is cut while it is read");
+    while ((event = json_stream_next(&s, &err)) > STREAM_DONE)
+        ;
+    ok(event == STREAM_BAD && err.code == ERR_INPUT, "that is an error");
+    ok(strstr(err.text, "bytes early, at offset 1000") != NULL, "%s", err.text);
+    release(&s, fd);
+    buf_release(&text);
+}
+
 static void test_depth(void)
 {
     for (int depth = 64; depth <= 65; depth++) {
@@ -125,14 +260,14 @@ static void test_duplicates_are_the_callers(void)
     buf_release(&out);
 
     struct json_stream s;
-    json_stream_init(&s, text, sizeof(text) - 1);
+    int fd = open_text(&s, text, sizeof(text) - 1, JSON_WINDOW);
     for (int i = 0; i < 4; i++) /* { "a" 1 "a" */
         json_stream_next(&s, &err);
     s.unique = true;
-    is_int(json_stream_skip(&s, NULL, NULL, &err), -1,
+    is_int(json_stream_skip(&s, &err), -1,
            "switched on, it holds for what is opened from there on");
     ok(strstr(err.text, "duplicate key 'b'") != NULL, "%s", err.text);
-    json_stream_release(&s);
+    release(&s, fd);
 }
 
 /* Objects within objects, all with the same keys, and many of them. */
@@ -166,17 +301,51 @@ static void test_skip(void)
     static const char text[] = "{\"a\": [1, {\"b\": \"}\"}], \"c\": 2}";
     struct err err = ERR_INIT;
     struct json_stream s;
-    size_t from, to;
+    int fd = open_text(&s, text, sizeof(text) - 1, JSON_WINDOW);
 
-    json_stream_init(&s, text, sizeof(text) - 1);
     json_stream_next(&s, &err);
     json_stream_next(&s, &err);
-    is_int(json_stream_skip(&s, &from, &to, &err), 0, "skips a value");
-    ok(to - from == 15 && memcmp(text + from, "[1, {\"b\": \"}\"}]", 15) == 0,
-       "and says where it lies");
+    is_int(json_stream_skip(&s, &err), 0, "skips a value");
     ok(json_stream_next(&s, &err) == STREAM_KEY && s.text[0] == 'c',
        "then goes on behind it");
-    json_stream_release(&s);
+    release(&s, fd);
+}
+
+/* The value behind "x": as a tree; text is what jansson writes of it. */
+static void test_trees(void)
+{
+    static const struct {
+        const char *text, *want;
+    } rows[] = {
+        {"{\"a\": [1, -2.5e+3, \"x\\u0000y\"], \"\\u00e9\": {\"b\": null}}",
+         "{\"a\":[1,-2500.0,\"x\\u0000y\"],\"\u00e9\":{\"b\":null}}"},
+        {"[true, false, [], {}]", "[true,false,[],{}]"},
+        {"-9223372036854775808", "-9223372036854775808"},
+        {"9223372036854775808", "line 1, column 2: too big integer"},
+        {"[1e400]", "line 1, column 3: real number overflow near '1e400'"},
+        {"{\"a\": 1, \"b\": {\"a\": 1, \"a\": 2}}",
+         "line 1, column 25: duplicate key 'a'"},
+        {"{\"\\u0000\": 1}", "line 1, column 3: a key with a NUL"},
+        {"[1, {\"a\": [2", "line 1, column 14: text ends too early"},
+        {"[1, {\"a\": ]", "line 1, column 12: not a value"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct err err = ERR_INIT;
+        struct buf text = BUF_INIT;
+        struct json_stream s;
+
+        buf_addf(&text, "[%s", rows[i].text);
+        int fd = open_text(&s, text.data, text.len, JSON_WINDOW);
+        json_stream_next(&s, &err);
+        json_t *tree = json_stream_tree(&s, &err);
+        if (tree)
+            ok(is_tree(tree, rows[i].want), "tree of %s", rows[i].text);
+        else
+            is_str(err.text, rows[i].want, rows[i].text);
+        release(&s, fd);
+        buf_release(&text);
+    }
 }
 
 static void test_many_keys(void)
@@ -207,12 +376,9 @@ static void test_every_cut(void)
     for (size_t n = 0; n + 1 < sizeof(text) - 1; n++) {
         struct err err = ERR_INIT;
         struct buf out = BUF_INIT;
-        char *cut = malloc(n ? n : 1); /* its own, for the sanitizer */
 
-        memcpy(cut, text, n);
-        if (trace(cut, n, true, &out, &err) == 0 || err.code != ERR_INPUT)
+        if (trace(text, n, true, &out, &err) == 0 || err.code != ERR_INPUT)
             wrong++;
-        free(cut);
         buf_release(&out);
     }
     is_int(wrong, 0, "cut at every byte it is refused");
@@ -221,10 +387,14 @@ static void test_every_cut(void)
 int main(void)
 {
     test_tables();
+    test_windows();
+    test_long_document();
+    test_file_cut_meanwhile();
     test_depth();
     test_duplicates_are_the_callers();
     test_keys_of_open_objects();
     test_skip();
+    test_trees();
     test_many_keys();
     test_every_cut();
     return done();

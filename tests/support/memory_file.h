@@ -1,5 +1,5 @@
-#ifndef FUZZ_MEMORY_FILE_H
-#define FUZZ_MEMORY_FILE_H
+#ifndef SUPPORT_MEMORY_FILE_H
+#define SUPPORT_MEMORY_FILE_H
 
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
  * descriptor; the file is gone when that is closed. */
 static inline int memory_file(const void *data, size_t len, char path[64])
 {
-    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    int fd = memfd_create("test", MFD_CLOEXEC);
 
     if (fd < 0 || write(fd, data, len) != (ssize_t)len)
         abort();
