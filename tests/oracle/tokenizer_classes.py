@@ -12,7 +12,8 @@ either side refuses are counted apart.  --record writes packs and what upstream
 made of them, a line each; of a file that is there the lines of the same packs
 get this version's answers too.  Exit status 1 when any differ.
 
-    fixtures/tokenizer/classes.jsonl: --seed 1 --packs 90 --record it, with each version
+    fixtures/tokenizer/classes.jsonl: --seed 1 --packs 90 --record it, with each version;
+    then --packs 1 and --seed 16, 225, 379: LlamaTokenizer over a byte level
 """
 import argparse
 import collections
