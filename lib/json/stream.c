@@ -4,15 +4,13 @@
  */
 #include "json/stream.h"
 
-#include "base/mem.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 64, MAX_PROBES = 4096 };
+enum { MAX_DEPTH = 64 };
 
 enum state {
     WANT_VALUE,        /* a value must come */
@@ -20,24 +18,6 @@ enum state {
     WANT_KEY_OR_END,   /* after '{' */
     WANT_COMMA_OR_END, /* after a value inside something */
     WANT_NOTHING,      /* the document has ended */
-};
-
-/*
- * The keys of the objects that are open, the innermost's last.  They go as they
- * came, last in first out, so a slot that is emptied breaks no search.
- */
-struct key {
-    uint64_t hash;
-    size_t at, len; /* in text */
-    int depth;
-};
-struct json_stream_keys {
-    struct key *items;
-    size_t count;
-    uint32_t *slots; /* places in items, + 1; 0: empty */
-    size_t cap;      /* of slots, a power of two; items has half as many */
-    struct buf text;
-    bool is_open[MAX_DEPTH + 1]; /* are the keys of this level's object kept? */
 };
 
 static void start_anew(struct json_stream *s)
@@ -70,13 +50,6 @@ void json_stream_release(struct json_stream *s)
 {
     window_release(&s->in);
     buf_release(&s->scratch);
-    if (s->keys) {
-        buf_release(&s->keys->text);
-        free(s->keys->items);
-        free(s->keys->slots);
-        free(s->keys);
-    }
-    s->keys = NULL;
 }
 
 /* Is there a byte at a position? */
@@ -335,88 +308,6 @@ static int read_number(struct json_stream *s, struct err *err)
     return 0;
 }
 
-static uint64_t hash_key(int depth, const char *text, size_t len)
-{
-    uint64_t h = 0x9e3779b97f4a7c15u ^ (uint64_t)depth;
-
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return h ^ h >> 29;
-}
-
-static bool is_same_key(const struct json_stream_keys *keys,
-                        const struct key *a, const struct key *b)
-{
-    return a->hash == b->hash && a->depth == b->depth && a->len == b->len &&
-           memcmp(keys->text.data + a->at, keys->text.data + b->at, a->len) ==
-               0;
-}
-
-/* The slot of an item: its own or its equal's, else the empty one that it may
- * take; NULL when that is too far. */
-static uint32_t *find_slot(const struct json_stream_keys *keys, size_t item)
-{
-    size_t mask = keys->cap - 1, i = (size_t)keys->items[item].hash & mask;
-
-    for (size_t probes = 0; probes <= MAX_PROBES; probes++) {
-        uint32_t *slot = &keys->slots[i];
-
-        if (*slot == 0 || *slot == item + 1 ||
-            is_same_key(keys, &keys->items[*slot - 1], &keys->items[item]))
-            return slot;
-        i = (i + 1) & mask;
-    }
-    return NULL;
-}
-
-/* In the order of the items, as if they had come into this table at once. */
-static int grow_keys(struct json_stream_keys *keys)
-{
-    keys->cap = keys->cap ? keys->cap * 2 : 64;
-    keys->items = xrealloc(keys->items, keys->cap / 2 * sizeof(*keys->items));
-    free(keys->slots);
-    keys->slots = xcalloc(keys->cap, sizeof(*keys->slots));
-    for (size_t i = 0; i < keys->count; i++) {
-        uint32_t *slot = find_slot(keys, i);
-
-        if (!slot)
-            return -1;
-        *slot = (uint32_t)i + 1;
-    }
-    return 0;
-}
-
-static int check_key(struct json_stream *s, struct err *err)
-{
-    struct json_stream_keys *keys = s->keys;
-    uint32_t *slot = NULL;
-
-    if (!keys || !keys->is_open[s->depth])
-        return 0; /* opened while unique was off */
-    if (keys->count * 2 < keys->cap || grow_keys(keys) == 0) {
-        keys->items[keys->count] =
-            (struct key){hash_key(s->depth, s->text, s->len), keys->text.len,
-                         s->len, s->depth};
-        buf_add(&keys->text, s->text, s->len);
-        slot = find_slot(keys, keys->count);
-    }
-    if (!slot)
-        return json_stream_fail(s, ERR_INPUT, err, "keys are made to collide");
-    if (*slot)
-        return json_stream_fail(s, ERR_INPUT, err, "duplicate key '%.*s'",
-                                (int)(s->len < 100 ? s->len : 100), s->text);
-    *slot = (uint32_t)++keys->count;
-    return 0;
-}
-
-static void drop_keys(struct json_stream_keys *keys, int depth)
-{
-    while (keys->count && keys->items[keys->count - 1].depth == depth) {
-        *find_slot(keys, --keys->count) = 0;
-        keys->text.len = keys->items[keys->count].at;
-    }
-}
-
 static enum json_event open_level(struct json_stream *s, char bracket,
                                   struct err *err)
 {
@@ -425,16 +316,8 @@ static enum json_event open_level(struct json_stream *s, char bracket,
         return bad(s, s->at, err, "nested deeper than 64");
     s->open[s->depth++] = bracket;
     s->at++;
-    if (bracket == '[') {
-        s->state = WANT_VALUE_OR_END;
-        return STREAM_LIST;
-    }
-    if (s->unique && !s->keys)
-        s->keys = xcalloc(1, sizeof(*s->keys));
-    if (s->keys)
-        s->keys->is_open[s->depth] = s->unique;
-    s->state = WANT_KEY_OR_END;
-    return STREAM_OBJECT;
+    s->state = bracket == '[' ? WANT_VALUE_OR_END : WANT_KEY_OR_END;
+    return bracket == '[' ? STREAM_LIST : STREAM_OBJECT;
 }
 
 static void after_value(struct json_stream *s)
@@ -445,10 +328,7 @@ static void after_value(struct json_stream *s)
 static enum json_event close_level(struct json_stream *s)
 {
     s->start = s->at++;
-    bool is_list = s->open[s->depth - 1] == '[';
-    if (s->keys && !is_list)
-        drop_keys(s->keys, s->depth);
-    s->depth--;
+    bool is_list = s->open[--s->depth] == '[';
     after_value(s);
     return is_list ? STREAM_LIST_END : STREAM_OBJECT_END;
 }
@@ -480,8 +360,6 @@ static enum json_event read_key(struct json_stream *s, struct err *err)
         return bad(s, s->at, err, "no ':' after a key");
     s->at++;
     set_text(s);
-    if (check_key(s, err))
-        return STREAM_BAD;
     s->state = WANT_VALUE;
     return STREAM_KEY;
 }

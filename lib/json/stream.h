@@ -23,8 +23,7 @@
  *     while ((event = json_stream_next(&s, &err)) > STREAM_DONE) ...
  *     json_stream_release(&s);
  *
- * Duplicate keys are refused inside every value that is read while `unique` is
- * set (it may be changed between calls); where it is not, the caller looks.
+ * Who reads an object event by event looks for keys that come twice.
  */
 enum json_event {
     STREAM_BAD = -1, /* err says why */
@@ -40,13 +39,10 @@ enum json_event {
     STREAM_NOTHING,
 };
 
-struct json_stream_keys;
-
 struct json_stream {
     const char *text; /* of the last key, text, number; valid until the next
                          call; not NUL-terminated */
     size_t len;
-    bool unique; /* refuse duplicate keys from here on */
 
     struct window in; /* the rest is the reader's own: positions are in it */
     size_t at;
@@ -57,7 +53,6 @@ struct json_stream {
     unsigned state;
     char open[64];
     struct buf scratch;
-    struct json_stream_keys *keys;
 };
 
 /* Bytes of a file that are held at a time, unless a string is longer: little
@@ -74,7 +69,7 @@ enum json_event json_stream_next(struct json_stream *s, struct err *err);
 /* Reads over the value whose first event comes next, checking it. */
 int json_stream_skip(struct json_stream *s, struct err *err);
 
-/* That value as a tree, its keys unique; NULL with err. */
+/* That value as a tree; NULL with err, where a key comes twice too. */
 json_t *json_stream_tree(struct json_stream *s, struct err *err);
 
 /* The last event's text, number or truth as a tree, null of any other; NULL

@@ -47,6 +47,17 @@ static json_t *list_of(struct json_stream *s, struct err *err)
     return list;
 }
 
+static int check_key(const struct json_stream *s, const json_t *object,
+                     struct err *err)
+{
+    if (memchr(s->text, '\0', s->len))
+        return json_stream_fail(s, ERR_INPUT, err, "a key with a NUL");
+    if (json_object_getn(object, s->text, s->len))
+        return json_stream_fail(s, ERR_INPUT, err, "duplicate key '%.*s'",
+                                (int)(s->len < 100 ? s->len : 100), s->text);
+    return 0;
+}
+
 static json_t *object_of(struct json_stream *s, struct err *err)
 {
     json_t *object = json_object(), *value = NULL;
@@ -56,9 +67,7 @@ static json_t *object_of(struct json_stream *s, struct err *err)
     while ((event = json_stream_next(s, err)) == STREAM_KEY) {
         buf_clear(&key);
         buf_add(&key, s->text, s->len);
-        if (memchr(s->text, '\0', s->len))
-            json_stream_fail(s, ERR_INPUT, err, "a key with a NUL");
-        else
+        if (check_key(s, object, err) == 0)
             value = tree_of(s, json_stream_next(s, err), err);
         if (!value)
             break;
@@ -98,10 +107,5 @@ json_t *json_stream_scalar(const struct json_stream *s, struct err *err)
 
 json_t *json_stream_tree(struct json_stream *s, struct err *err)
 {
-    bool was_unique = s->unique;
-
-    s->unique = true;
-    json_t *tree = tree_of(s, json_stream_next(s, err), err);
-    s->unique = was_unique;
-    return tree;
+    return tree_of(s, json_stream_next(s, err), err);
 }
