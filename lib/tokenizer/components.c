@@ -104,38 +104,13 @@ static int get_behavior(const struct section *object, const char *unless,
     return err_set(err, ERR_UNSUPPORTED, "unknown behavior '%s'", text);
 }
 
-static int get_metaspace(const struct section *object, struct step *step,
-                         struct err *err)
+static bool is_one_character(const struct step *step)
 {
-    static const char *const names[] = {"always", "first", "never"};
-    const char *scheme = "always";
-    size_t n;
+    size_t n = 0;
 
-    step->behavior = SPLIT_MERGED_WITH_NEXT;
-    if (get_text(object, "replacement", step, err) ||
-        get_bool(object, "split", true, &step->split, err) ||
-        get_bool(object, "add_prefix_space", true, &step->add_prefix_space,
-                 err) ||
-        ((config_has(object, "prepend_scheme") ||
-          config_is_null(object, "prepend_scheme")) &&
-         config_get_text(object, "prepend_scheme", &scheme, NULL, err)))
-        return -1;
-    if (!config_has(object, "prepend_scheme"))
-        config_default(object, "prepend_scheme", json_string(scheme));
-    config_ignore(object, (const char *const[]){"str_rep", NULL});
-    if (step->len == 0 || (utf8_get(step->text, &n), n != step->len))
-        return err_set(err, ERR_INPUT, "'replacement' is not one character");
-    step->pattern = pattern_new_literal(step->text, step->len);
-    for (int i = 0; i < 3; i++)
-        if (strcmp(scheme, names[i]) == 0) {
-            step->scheme = (enum scheme)i;
-            if (!step->add_prefix_space && step->scheme != SCHEME_NEVER)
-                return err_set(err, ERR_INPUT,
-                               "'add_prefix_space' is false, but "
-                               "'prepend_scheme' is not 'never'");
-            return 0;
-        }
-    return err_set(err, ERR_UNSUPPORTED, "unknown prepend_scheme '%s'", scheme);
+    if (step->len)
+        utf8_get(step->text, &n);
+    return n > 0 && n == step->len;
 }
 
 static int get_count(const struct section *object, const char *key, size_t *out,
@@ -180,22 +155,218 @@ int component_unknown(const char *type, struct err *err)
     return err_set(err, ERR_UNSUPPORTED, "unknown type '%s'", type);
 }
 
-typedef int read_steps(const struct section *value, struct steps *out,
-                       struct err *err);
+/* -- one component, whose step has its kind -- */
 
-/* The members of a Sequence, each by `read`. */
-static int read_sequence(const struct section *value, const char *key,
-                         read_steps *read, struct steps *out, struct err *err)
+static int read_strip(const struct section *value, struct step *step,
+                      struct err *err)
+{
+    return config_get_flag(value, "strip_left", &step->left, err) ||
+                   config_get_flag(value, "strip_right", &step->right, err)
+               ? -1
+               : 0;
+}
+
+static int read_replace(const struct section *value, struct step *step,
+                        struct err *err)
+{
+    return get_pattern(value, step, err) ||
+                   get_text(value, "content", step, err)
+               ? -1
+               : 0;
+}
+
+static int read_prepend(const struct section *value, struct step *step,
+                        struct err *err)
+{
+    return get_text(value, "prepend", step, err);
+}
+
+static int read_split(const struct section *value, struct step *step,
+                      struct err *err)
+{
+    return get_pattern(value, step, err) ||
+                   get_behavior(value, NULL, &step->behavior, err) ||
+                   config_get_flag(value, "invert", &step->invert, err)
+               ? -1
+               : 0;
+}
+
+static int read_metaspace(const struct section *object, struct step *step,
+                          struct err *err)
+{
+    static const char *const names[] = {"always", "first", "never"};
+    const char *scheme = "always";
+
+    step->behavior = SPLIT_MERGED_WITH_NEXT;
+    if (get_text(object, "replacement", step, err) ||
+        get_bool(object, "split", true, &step->split, err) ||
+        get_bool(object, "add_prefix_space", true, &step->add_prefix_space,
+                 err) ||
+        ((config_has(object, "prepend_scheme") ||
+          config_is_null(object, "prepend_scheme")) &&
+         config_get_text(object, "prepend_scheme", &scheme, NULL, err)))
+        return -1;
+    if (!config_has(object, "prepend_scheme"))
+        config_default(object, "prepend_scheme", json_string(scheme));
+    config_ignore(object, (const char *const[]){"str_rep", NULL});
+    if (!is_one_character(step))
+        return err_set(err, ERR_INPUT, "'replacement' is not one character");
+    step->pattern = pattern_new_literal(step->text, step->len);
+    for (int i = 0; i < 3; i++)
+        if (strcmp(scheme, names[i]) == 0) {
+            step->scheme = (enum scheme)i;
+            if (!step->add_prefix_space && step->scheme != SCHEME_NEVER)
+                return err_set(err, ERR_INPUT,
+                               "'add_prefix_space' is false, but "
+                               "'prepend_scheme' is not 'never'");
+            return 0;
+        }
+    return err_set(err, ERR_UNSUPPORTED, "unknown prepend_scheme '%s'", scheme);
+}
+
+static int read_byte_level(const struct section *value, struct step *step,
+                           struct err *err)
+{
+    bool uses_pattern;
+
+    if (component_ignore_flags(value, offset_keys, err) ||
+        config_get_flag(value, "add_prefix_space", &step->add_prefix_space,
+                        err) ||
+        get_bool(value, "use_regex", true, &uses_pattern, err))
+        return -1;
+    if (uses_pattern)
+        step->pattern = pattern_new(
+            byte_level_pattern, strlen(byte_level_pattern), PATTERN_RUBY, err);
+    return uses_pattern && !step->pattern ? -1 : 0;
+}
+
+static int read_digits(const struct section *value, struct step *step,
+                       struct err *err)
+{
+    bool is_each;
+
+    step->pattern = pattern_new_set(unicode_numeric, unicode_numeric_count);
+    if (config_get_flag(value, "individual_digits", &is_each, err))
+        return -1;
+    step->behavior = is_each ? SPLIT_ISOLATED : SPLIT_CONTIGUOUS;
+    return 0;
+}
+
+static int read_punctuation(const struct section *value, struct step *step,
+                            struct err *err)
+{
+    step->pattern =
+        pattern_new_set(unicode_punctuation, unicode_punctuation_count);
+    return get_behavior(value, "Isolated", &step->behavior, err);
+}
+
+static int read_whitespace(const struct section *value, struct step *step,
+                           struct err *err)
+{
+    (void)value;
+    step->pattern = pattern_new("\\w+|[^\\w\\s]+", 12, PATTERN_RUST, err);
+    step->behavior = SPLIT_REMOVED;
+    step->invert = true;
+    return step->pattern ? 0 : -1;
+}
+
+static int read_whitespace_split(const struct section *value, struct step *step,
+                                 struct err *err)
+{
+    (void)value;
+    (void)err;
+    step->pattern = pattern_new_set(unicode_space, unicode_space_count);
+    step->behavior = SPLIT_REMOVED;
+    return 0;
+}
+
+static int read_byte_level_decoder(const struct section *value,
+                                   struct step *step, struct err *err)
+{
+    (void)step;
+    return component_ignore_flags(value, component_byte_level_keys, err);
+}
+
+static int read_strip_decoder(const struct section *value, struct step *step,
+                              struct err *err)
+{
+    if (get_text(value, "content", step, err) ||
+        get_count(value, "start", &step->start, err) ||
+        get_count(value, "stop", &step->stop, err))
+        return -1;
+    if (!is_one_character(step))
+        return err_set(err, ERR_INPUT, "'content' is not one character");
+    return 0;
+}
+
+/* -- a part of the chain -- */
+
+/* The components that a part may hold, and its Sequence's list. */
+struct part_kind {
+    const char *members;
+    const struct component {
+        const char *type;
+        enum step_kind kind;
+        int (*read)(const struct section *value, struct step *step,
+                    struct err *err); /* NULL: it has no settings */
+    } components[12];
+};
+
+static const struct part_kind normalizers = {
+    "normalizers",
+    {
+        {"NFC", STEP_NFC, NULL},
+        {"NFD", STEP_NFD, NULL},
+        {"NFKC", STEP_NFKC, NULL},
+        {"NFKD", STEP_NFKD, NULL},
+        {"Lowercase", STEP_LOWERCASE, NULL},
+        {"StripAccents", STEP_STRIP_ACCENTS, NULL},
+        {"Strip", STEP_STRIP, read_strip},
+        {"Replace", STEP_REPLACE, read_replace},
+        {"Prepend", STEP_PREPEND, read_prepend},
+    }};
+
+static const struct part_kind pre_tokenizers = {
+    "pretokenizers",
+    {
+        {"Split", STEP_SPLIT, read_split},
+        {"ByteLevel", STEP_BYTE_LEVEL, read_byte_level},
+        {"Metaspace", STEP_METASPACE, read_metaspace},
+        {"Digits", STEP_SPLIT, read_digits},
+        {"Punctuation", STEP_SPLIT, read_punctuation},
+        {"Whitespace", STEP_SPLIT, read_whitespace},
+        {"WhitespaceSplit", STEP_SPLIT, read_whitespace_split},
+    }};
+
+static const struct part_kind decoders = {
+    "decoders",
+    {
+        {"ByteLevel", STEP_DECODE_BYTE_LEVEL, read_byte_level_decoder},
+        {"ByteFallback", STEP_DECODE_BYTE_FALLBACK, NULL},
+        {"Fuse", STEP_DECODE_FUSE, NULL},
+        {"Strip", STEP_DECODE_STRIP, read_strip_decoder},
+        {"Replace", STEP_REPLACE, read_replace},
+        {"Metaspace", STEP_DECODE_METASPACE, read_metaspace},
+    }};
+
+static int read_component(const struct section *value,
+                          const struct part_kind *part, struct steps *out,
+                          struct err *err);
+
+static int read_sequence(const struct section *value,
+                         const struct part_kind *part, struct steps *out,
+                         struct err *err)
 {
     json_t *list;
 
-    if (config_get_list(value, key, &list, err))
+    if (config_get_list(value, part->members, &list, err))
         return -1;
     for (size_t i = 0; i < json_array_size(list); i++) {
         const struct section *item;
 
-        if (config_get_item(value, key, i, &item, err) || read(item, out, err))
-            return err_in(err, "%s[%zu]", key, i);
+        if (config_get_item(value, part->members, i, &item, err) ||
+            read_component(item, part, out, err))
+            return err_in(err, "%s[%zu]", part->members, i);
         if (out->count > MAX_STEPS)
             return err_set(err, ERR_UNSUPPORTED, "more than %d steps",
                            MAX_STEPS);
@@ -203,158 +374,39 @@ static int read_sequence(const struct section *value, const char *key,
     return 0;
 }
 
-int steps_read_normalizer(const struct section *value, struct steps *out,
+static int read_component(const struct section *value,
+                          const struct part_kind *part, struct steps *out,
                           struct err *err)
 {
-    static const struct {
-        const char *type;
-        enum step_kind kind;
-    } plain[] = {
-        {"NFC", STEP_NFC},
-        {"NFD", STEP_NFD},
-        {"NFKC", STEP_NFKC},
-        {"NFKD", STEP_NFKD},
-        {"Lowercase", STEP_LOWERCASE},
-        {"StripAccents", STEP_STRIP_ACCENTS},
-    };
+    const struct component *c = part->components;
     const char *type;
-    struct step *step;
 
     if (component_type(value, &type, err))
         return -1;
-    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
-        if (strcmp(type, plain[i].type) == 0) {
-            steps_add(out, plain[i].kind);
-            return 0;
-        }
     if (strcmp(type, "Sequence") == 0)
-        return read_sequence(value, "normalizers", steps_read_normalizer, out,
-                             err);
-    if (strcmp(type, "Strip") == 0) {
-        step = steps_add(out, STEP_STRIP);
-        return config_get_flag(value, "strip_left", &step->left, err) ||
-                       config_get_flag(value, "strip_right", &step->right, err)
-                   ? -1
-                   : 0;
-    }
-    if (strcmp(type, "Replace") == 0) {
-        step = steps_add(out, STEP_REPLACE);
-        return get_pattern(value, step, err) ||
-                       get_text(value, "content", step, err)
-                   ? -1
-                   : 0;
-    }
-    if (strcmp(type, "Prepend") == 0)
-        return get_text(value, "prepend", steps_add(out, STEP_PREPEND), err);
-    return component_unknown(type, err);
+        return read_sequence(value, part, out, err);
+    while (c->type && strcmp(c->type, type) != 0)
+        c++;
+    if (!c->type)
+        return component_unknown(type, err);
+    struct step *step = steps_add(out, c->kind);
+    return c->read ? c->read(value, step, err) : 0;
+}
+
+int steps_read_normalizer(const struct section *value, struct steps *out,
+                          struct err *err)
+{
+    return read_component(value, &normalizers, out, err);
 }
 
 int steps_read_pre_tokenizer(const struct section *value, struct steps *out,
                              struct err *err)
 {
-    const char *type;
-    struct step *step;
-    bool flag;
-
-    if (component_type(value, &type, err))
-        return -1;
-    if (strcmp(type, "Sequence") == 0)
-        return read_sequence(value, "pretokenizers", steps_read_pre_tokenizer,
-                             out, err);
-    if (strcmp(type, "Split") == 0) {
-        step = steps_add(out, STEP_SPLIT);
-        return get_pattern(value, step, err) ||
-                       get_behavior(value, NULL, &step->behavior, err) ||
-                       config_get_flag(value, "invert", &step->invert, err)
-                   ? -1
-                   : 0;
-    }
-    if (strcmp(type, "ByteLevel") == 0) {
-        step = steps_add(out, STEP_BYTE_LEVEL);
-        if (component_ignore_flags(value, offset_keys, err) ||
-            config_get_flag(value, "add_prefix_space", &step->add_prefix_space,
-                            err) ||
-            get_bool(value, "use_regex", true, &flag, err))
-            return -1;
-        if (flag)
-            step->pattern =
-                pattern_new(byte_level_pattern, strlen(byte_level_pattern),
-                            PATTERN_RUBY, err);
-        return flag && !step->pattern ? -1 : 0;
-    }
-    if (strcmp(type, "Metaspace") == 0)
-        return get_metaspace(value, steps_add(out, STEP_METASPACE), err);
-    if (strcmp(type, "Digits") == 0) {
-        step = steps_add(out, STEP_SPLIT);
-        step->pattern = pattern_new_set(unicode_numeric, unicode_numeric_count);
-        if (config_get_flag(value, "individual_digits", &flag, err))
-            return -1;
-        step->behavior = flag ? SPLIT_ISOLATED : SPLIT_CONTIGUOUS;
-        return 0;
-    }
-    if (strcmp(type, "Punctuation") == 0) {
-        step = steps_add(out, STEP_SPLIT);
-        step->pattern =
-            pattern_new_set(unicode_punctuation, unicode_punctuation_count);
-        return get_behavior(value, "Isolated", &step->behavior, err);
-    }
-    if (strcmp(type, "Whitespace") == 0) {
-        step = steps_add(out, STEP_SPLIT);
-        step->pattern = pattern_new("\\w+|[^\\w\\s]+", 12, PATTERN_RUST, err);
-        step->behavior = SPLIT_REMOVED;
-        step->invert = true;
-        return step->pattern ? 0 : -1;
-    }
-    if (strcmp(type, "WhitespaceSplit") == 0) {
-        step = steps_add(out, STEP_SPLIT);
-        step->pattern = pattern_new_set(unicode_space, unicode_space_count);
-        step->behavior = SPLIT_REMOVED;
-        return 0;
-    }
-    return component_unknown(type, err);
+    return read_component(value, &pre_tokenizers, out, err);
 }
 
 int steps_read_decoder(const struct section *value, struct steps *out,
                        struct err *err)
 {
-    const char *type;
-    struct step *step;
-    size_t n;
-
-    if (component_type(value, &type, err))
-        return -1;
-    if (strcmp(type, "Sequence") == 0)
-        return read_sequence(value, "decoders", steps_read_decoder, out, err);
-    if (strcmp(type, "ByteLevel") == 0) {
-        steps_add(out, STEP_DECODE_BYTE_LEVEL);
-        return component_ignore_flags(value, component_byte_level_keys, err);
-    }
-    if (strcmp(type, "ByteFallback") == 0) {
-        steps_add(out, STEP_DECODE_BYTE_FALLBACK);
-        return 0;
-    }
-    if (strcmp(type, "Fuse") == 0) {
-        steps_add(out, STEP_DECODE_FUSE);
-        return 0;
-    }
-    if (strcmp(type, "Strip") == 0) {
-        step = steps_add(out, STEP_DECODE_STRIP);
-        if (get_text(value, "content", step, err) ||
-            get_count(value, "start", &step->start, err) ||
-            get_count(value, "stop", &step->stop, err))
-            return -1;
-        if (step->len == 0 || (utf8_get(step->text, &n), n != step->len))
-            return err_set(err, ERR_INPUT, "'content' is not one character");
-        return 0;
-    }
-    if (strcmp(type, "Replace") == 0) {
-        step = steps_add(out, STEP_REPLACE);
-        return get_pattern(value, step, err) ||
-                       get_text(value, "content", step, err)
-                   ? -1
-                   : 0;
-    }
-    if (strcmp(type, "Metaspace") == 0)
-        return get_metaspace(value, steps_add(out, STEP_DECODE_METASPACE), err);
-    return component_unknown(type, err);
+    return read_component(value, &decoders, out, err);
 }
