@@ -32,12 +32,15 @@ static int compare_numbers(struct rt *rt, struct jval a, struct jval b)
     return x < y ? -1 : x > y;
 }
 
+/* -1, 0 or 1. */
 static int compare_str(const struct jstr *a, const struct jstr *b)
 {
     size_t n = a->len < b->len ? a->len : b->len;
-    int by = n ? memcmp(a->data, b->data, n) : 0;
+    int by = n ? memcmp(a->data, b->data, n) : 0; /* any size */
 
-    return by ? by : a->len < b->len ? -1 : a->len > b->len;
+    if (by == 0)
+        return a->len < b->len ? -1 : a->len > b->len;
+    return by < 0 ? -1 : 1;
 }
 
 static bool equal_dicts(struct rt *rt, struct jdict *a, struct jdict *b)

@@ -296,6 +296,8 @@ class Maker:
                              "_1", "+5", "--5", "1.5e", ".5", "5.", "0_0", "00", "1e400", "", "\u00a07\u2003", "²", "1_000.5_5", "z", "12 3"])
             return f"[{s(text)}|int, {s(text)}|float, {s(text)}|int(-1, {r.choice(['0', '2', '8', '16', '36', '10'])})]"
         if k == 10:
+            if r.random() < 0.3:
+                return f"[{s()} {r.choice(['<', '<=', '>', '>=', '==', 'in', 'not in'])} {s()}]"
             return f"[{n()} {r.choice(['+', '-', '*', '/', '//', '%', '<', '<=', '==', '!=', '>', 'in [1, 2.5] and'])} {n()}]"
         if k == 11:
             items = ", ".join(r.choice([n, n])() for _ in range(r.randint(0, 5)))
