@@ -234,6 +234,15 @@ void cli_note(const struct cli_command *command, const char *format, ...)
     va_end(ap);
 }
 
+void cli_print_json(const json_t *root)
+{
+    struct buf text = BUF_INIT;
+
+    json_write(root, &text);
+    fwrite(text.data, 1, text.len, stdout); /* cli_flush() checks stdout */
+    buf_release(&text);
+}
+
 int cli_flush(struct err *err)
 {
     errno = 0;

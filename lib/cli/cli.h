@@ -2,6 +2,7 @@
 #define CLI_CLI_H
 
 #include "base/err.h"
+#include "json/json.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,6 +60,9 @@ void cli_usage(const struct cli_command *command, void *stream);
 /* One line on stderr, "program: text", about something that is no error. */
 void cli_note(const struct cli_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Prints a document as json_write() writes it. */
+void cli_print_json(const json_t *root);
 
 /*
  * Writes out what was printed.  A program that also publishes files calls this

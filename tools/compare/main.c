@@ -284,10 +284,11 @@ static void print(const json_t *document,
 {
     struct buf text = BUF_INIT;
 
-    if (opt.json)
-        json_write(document, &text);
-    else
-        as_text(document, &text);
+    if (opt.json) {
+        cli_print_json(document);
+        return;
+    }
+    as_text(document, &text);
     fwrite(text.data, 1, text.len, stdout);
     buf_release(&text);
 }

@@ -3,8 +3,6 @@
 
 #include "base/room.h"
 
-#include <stdio.h>
-
 enum {
     BLOCK = 4096,      /* of storage, to which files are rounded up */
     RECORD = 32 << 10, /* a stage record */
@@ -88,18 +86,14 @@ int export_predict(const struct export_options *opt,
                    const struct protocol *protocol, struct err *err)
 {
     struct job job = {.opt = opt, .protocol = protocol};
-    struct buf text = BUF_INIT;
     json_t *root = NULL;
 
     if (case_list_read(opt->cases, &job.list, err))
         return -1;
     if (job_open(&job, err) == 0)
         root = predict_all(&job, err);
-    if (root) {
-        json_write(root, &text);
-        fwrite(text.data, 1, text.len, stdout);
-    }
-    buf_release(&text);
+    if (root)
+        cli_print_json(root);
     job_release(&job);
     int ret = root ? 0 : -1;
     json_decref(root);

@@ -89,15 +89,10 @@ int export_ledger(const struct export_options *opt,
     if (ret == 0) {
         json_t *lines = ledger_json(l);
 
-        if (opt->is_json) {
-            struct buf text = BUF_INIT;
-
-            json_write(lines, &text);
-            fwrite(text.data, 1, text.len, stdout);
-            buf_release(&text);
-        } else {
+        if (opt->is_json)
+            cli_print_json(lines);
+        else
             print_text(lines);
-        }
         json_decref(lines);
     }
     ledger_free(l);

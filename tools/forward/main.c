@@ -313,15 +313,12 @@ static int states(struct run *r, struct err *err)
 static int print_ledger(const struct model *m, struct err *err)
 {
     json_t *weights = model_weights(m, err), *ledger;
-    struct buf text = BUF_INIT;
 
     if (!weights)
         return -1;
     ledger = model_keys(m);
     json_object_set_new(ledger, "weights", weights);
-    json_write(ledger, &text);
-    fwrite(text.data, 1, text.len, stdout);
-    buf_release(&text);
+    cli_print_json(ledger);
     json_decref(ledger);
     return cli_flush(err);
 }
@@ -559,16 +556,13 @@ static int print_prediction(struct run *r, struct err *err)
 {
     struct predict_options o = {
         .plan = opt.predict, .prefix = opt.prefix, .files = opt.files};
-    struct buf text = BUF_INIT;
 
     if (count_shards(&o.shards, err))
         return -1;
     json_t *document = predict(&o, r->model, &r->forward, err);
     if (!document)
         return -1;
-    json_write(document, &text);
-    fwrite(text.data, 1, text.len, stdout);
-    buf_release(&text);
+    cli_print_json(document);
     json_decref(document);
     return 0;
 }

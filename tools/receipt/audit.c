@@ -261,7 +261,7 @@ int verb_audit(int argc, char **argv)
             json_t *root = document_of(&a);
 
             if (json)
-                print_json(root);
+                cli_print_json(root);
             else
                 print_table(root);
             if (is_contradicted(&a))

@@ -41,21 +41,12 @@ static void usage(FILE *f)
     fprintf(f, "\nassay-receipt VERB --help tells a verb's options.\n");
 }
 
-void print_json(const json_t *root)
-{
-    struct buf text = BUF_INIT;
-
-    json_write(root, &text);
-    fwrite(text.data, 1, text.len, stdout);
-    buf_release(&text);
-}
-
 void put_json(json_t *root, const char *out, struct err *err)
 {
     if (root && out)
         json_write_file(root, out, err);
     else if (root)
-        print_json(root);
+        cli_print_json(root);
     json_decref(root);
 }
 

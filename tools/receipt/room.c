@@ -146,7 +146,7 @@ static int room(struct room *r, struct err *err)
                       "needed", (json_int_t)r->memory, "available",
                       (json_int_t)memory, "limit", limit);
 
-        print_json(root);
+        cli_print_json(root);
         json_decref(root);
     }
     return tell(r, disk, memory, limit, err);

@@ -24,10 +24,7 @@ int verb_extract(int argc, char **argv);
 int verb_sign(int argc, char **argv);
 int verb_attest(int argc, char **argv);
 
-/* Prints a document; main's last act checks stdout. */
-void print_json(const json_t *root);
-
-/* The same to the new file `out` (one that is there is never overwritten), or
+/* Writes a document to the new file `out` (one that is there is never overwritten), or
  * to stdout without one.  Takes the reference; of NULL nothing is written, and
  * err says already why. */
 void put_json(json_t *root, const char *out, struct err *err);

@@ -275,7 +275,7 @@ static int verify(const struct verify_options *opt, const char *receipt,
     if (report.same != report.count)
         add_pack_fault(root, pack);
     if (opt->json)
-        print_json(root);
+        cli_print_json(root);
     else
         print_table(root);
     if (report.same != report.count)
