@@ -54,10 +54,8 @@ int zstd_read_file(const char *path, size_t cap, struct buf *out,
     }
     ret = 0;
 out:
-    if (ret && out->data) {
-        out->len = begin;
-        out->data[begin] = '\0';
-    }
+    if (ret)
+        buf_cut(out, begin);
     ZSTD_freeDCtx(zstd);
     buf_release(&packed);
     return ret;

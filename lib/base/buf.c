@@ -14,11 +14,17 @@ void buf_release(struct buf *b)
     *b = (struct buf)BUF_INIT;
 }
 
+void buf_cut(struct buf *b, size_t len)
+{
+    BUG_ON(len > b->len);
+    b->len = len;
+    if (b->data)
+        b->data[len] = '\0';
+}
+
 void buf_clear(struct buf *b)
 {
-    b->len = 0;
-    if (b->data)
-        b->data[0] = '\0';
+    buf_cut(b, 0);
 }
 
 void buf_reserve(struct buf *b, size_t more)

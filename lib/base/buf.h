@@ -15,8 +15,9 @@ struct buf {
         NULL, 0, 0 \
     }
 
-void buf_release(struct buf *b); /* empty again; NULL data is fine */
-void buf_clear(struct buf *b);   /* len 0, memory kept */
+void buf_release(struct buf *b);         /* empty again; NULL data is fine */
+void buf_clear(struct buf *b);           /* len 0, memory kept */
+void buf_cut(struct buf *b, size_t len); /* to len bytes, at most as many */
 void buf_reserve(struct buf *b, size_t more);
 void buf_add(struct buf *b, const void *data, size_t len);
 void buf_addstr(struct buf *b, const char *text);

@@ -1,6 +1,7 @@
 /* Lists of files with a digest each, and the manifests that spell them. */
 #include "evidence/bag_internal.h"
 
+#include "base/hex.h"
 #include "base/mem.h"
 
 #include <stdio.h>
@@ -81,17 +82,6 @@ void bag_check_folded(const struct bag_files *files, json_t *faults)
     free(paths);
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 /* "%0A", "%0D" and "%25" decoded in place. */
 static void decode_path(char *path)
 {
@@ -103,7 +93,7 @@ static void decode_path(char *path)
         if (c == '%' &&
             (strncasecmp(at, "%0a", 3) == 0 || strncasecmp(at, "%0d", 3) == 0 ||
              strncmp(at, "%25", 3) == 0)) {
-            c = hex_value(at[1]) * 16 + hex_value(at[2]);
+            c = hex_digit(at[1]) * 16 + hex_digit(at[2]);
             at += 2;
         }
         *to++ = (char)c;
@@ -117,9 +107,9 @@ static bool parse_line(char *line, char sha256[HASH_SHA256_HEX], char **path)
     size_t i = 0;
 
     for (; i < HASH_SHA256_HEX - 1; i++) {
-        if (hex_value(line[i]) < 0)
+        if (hex_digit(line[i]) < 0)
             return false;
-        sha256[i] = "0123456789abcdef"[hex_value(line[i])];
+        sha256[i] = "0123456789abcdef"[hex_digit(line[i])];
     }
     sha256[i] = '\0';
     size_t blanks = strspn(line + i, " \t");

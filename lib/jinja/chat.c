@@ -441,8 +441,7 @@ static int cut_final(struct buf *out, size_t begin, const json_t *text,
         strip(out->data, &first, &at);
         at = first > at ? begin : at;
     }
-    out->len = at;
-    out->data[at] = '\0';
+    buf_cut(out, at);
     return 0;
 }
 
@@ -540,10 +539,8 @@ int chat_render_more(const char *pack, const struct chat_request *request,
     }
     ret = 0;
 out:
-    if (ret && out->data) {
-        out->len = begin;
-        out->data[begin] = '\0';
-    }
+    if (ret)
+        buf_cut(out, begin);
     jinja_free(t);
     json_decref(text);
     json_decref(context);

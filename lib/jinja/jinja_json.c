@@ -1,6 +1,8 @@
 /* JSON as Python's json module has it: tojson, and contexts from text. */
 #include "jinja/jinja_internal.h"
 
+#include "base/hex.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -238,13 +240,11 @@ static uint32_t read_hex(struct reader *r)
     uint32_t c = 0;
 
     for (int i = 0; i < 4; i++, r->p++) {
-        char x = r->p < r->end ? *r->p : 0;
-        int v = x >= '0' && x <= '9'                     ? x - '0'
-                : (x | 0x20) >= 'a' && (x | 0x20) <= 'f' ? (x | 0x20) - 'a' + 10
-                                                         : -1;
-        if (v < 0)
+        int digit = r->p < r->end ? hex_digit(*r->p) : -1;
+
+        if (digit < 0)
             bad(r, "a \\u escape is malformed");
-        c = c << 4 | (uint32_t)v;
+        c = c << 4 | (uint32_t)digit;
     }
     return c;
 }

@@ -5,6 +5,8 @@
  */
 #include "jinja/jinja_internal.h"
 
+#include "base/hex.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -261,19 +263,7 @@ static size_t match_integer(struct lexer *lx, size_t at, struct jval *out)
 
 static int hex_digits(const char *text, size_t left, size_t n, uint32_t *out)
 {
-    *out = 0;
-    if (left < n)
-        return -1;
-    for (size_t i = 0; i < n; i++) {
-        char c = text[i];
-        int v = c >= '0' && c <= '9'                     ? c - '0'
-                : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-                                                         : -1;
-        if (v < 0)
-            return -1;
-        *out = *out << 4 | (uint32_t)v;
-    }
-    return 0;
+    return left < n ? -1 : hex_read(text, n, out);
 }
 
 /*

@@ -4,6 +4,7 @@
  */
 #include "json/stream.h"
 
+#include "base/hex.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -143,24 +144,7 @@ static char next_byte(struct json_stream *s)
 /* The four digits at a position. */
 static int hex4(struct json_stream *s, size_t at, uint32_t *out)
 {
-    *out = 0;
-    if (!has(s, at + 3))
-        return -1;
-    for (int i = 0; i < 4; i++) {
-        unsigned char c = (unsigned char)s->in.data[at + (size_t)i];
-        uint32_t digit;
-
-        if (c >= '0' && c <= '9')
-            digit = (uint32_t)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            digit = (uint32_t)(c - 'a' + 10);
-        else if (c >= 'A' && c <= 'F')
-            digit = (uint32_t)(c - 'A' + 10);
-        else
-            return -1;
-        *out = *out << 4 | digit;
-    }
-    return 0;
+    return has(s, at + 3) ? hex_read(s->in.data + at, 4, out) : -1;
 }
 
 static int low_surrogate(struct json_stream *s, size_t at, uint32_t *out)

@@ -3,6 +3,7 @@
  * the raw id; entries go by name, a folder as if "/" stood behind its name,
  * which is the order of the files' whole paths.
  */
+#include "base/hex.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "receipt/receipt_internal.h"
@@ -38,11 +39,6 @@ enum hash_kind receipt_hash(const struct receipt *r)
     return HASH_SHA1;
 }
 
-static int hex_value(char c)
-{
-    return c <= '9' ? c - '0' : c - 'a' + 10;
-}
-
 static void add_entry(struct buf *tree, const char *mode, const char *name,
                       size_t len, const char *id)
 {
@@ -51,7 +47,7 @@ static void add_entry(struct buf *tree, const char *mode, const char *name,
     buf_add(tree, name, len);
     buf_addch(tree, '\0');
     for (size_t i = 0; id[i]; i += 2)
-        buf_addch(tree, hex_value(id[i]) * 16 + hex_value(id[i + 1]));
+        buf_addch(tree, hex_digit(id[i]) * 16 + hex_digit(id[i + 1]));
 }
 
 /* Called with each folder's computed id. */

@@ -9,6 +9,7 @@
  */
 #include "safetensors/safetensors_internal.h"
 
+#include "base/hex.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -89,13 +90,9 @@ static int hex4(struct cursor *c)
     if (c->end - c->at < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        int digit = *c->at;
+        int digit = hex_digit(*c->at);
 
-        if (digit >= '0' && digit <= '9')
-            digit -= '0';
-        else if ((digit | 0x20) >= 'a' && (digit | 0x20) <= 'f')
-            digit = (digit | 0x20) - 'a' + 10;
-        else
+        if (digit < 0)
             return -1;
         value = value * 16 + digit;
         c->at++;

@@ -2,6 +2,7 @@
  * Ids to text.  The tokens are a list of texts; each decoder makes another list
  * of it, and the last list is joined.
  */
+#include "base/hex.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tokenizer/byte_level.h"
@@ -97,16 +98,13 @@ static int fallback_byte(const char *text, size_t len)
     if (len != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>')
         return -1;
     for (int i = 3; i < 5; i++) {
-        char c = text[i];
+        int digit = hex_digit(text[i]);
 
-        if (i == 3 && c == '+')
+        if (i == 3 && text[i] == '+')
             continue; /* as upstream's parser of numbers does */
-        if (c >= '0' && c <= '9')
-            value = value * 16 + (c - '0');
-        else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-            value = value * 16 + ((c | 0x20) - 'a' + 10);
-        else
+        if (digit < 0)
             return -1;
+        value = value * 16 + digit;
     }
     return value;
 }
@@ -278,9 +276,7 @@ static void drop_each(struct buf *text, size_t from, const char *found,
                 text->data[to++] = text->data[at + i];
         at += is_found ? n : 1;
     }
-    text->len = to;
-    if (text->data)
-        text->data[to] = '\0';
+    buf_cut(text, to);
 }
 
 /* Spaces before marks and endings go, as transformers' clean_up_tokenization()

@@ -1,18 +1,9 @@
 /* What stands for one character in a pattern: escapes and classes. */
 #include "tokenizer/translate.h"
 
-#include <string.h>
+#include "base/hex.h"
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
+#include <string.h>
 
 static int read_hex(struct reader *r, size_t least, size_t most, uint32_t *out,
                     struct err *err)
