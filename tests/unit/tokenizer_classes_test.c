@@ -3,12 +3,9 @@
  * (tokenizers 0.22.2) and 5.24.0 (0.23.3).  tests/oracle/tokenizer_classes.py
  * recorded them in fixtures/tokenizer/classes.jsonl.
  */
-#include "base/io.h"
-#include "base/mem.h"
 #include "base/path.h"
-#include "tap.h"
+#include "jsonl.h"
 #include "tokenizer/tokenizer.h"
-#include "json/json.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -171,44 +168,36 @@ static bool check_ids(const json_t *line, const char *version,
     return good;
 }
 
-int main(void)
+static int far;
+
+static void check_pack(const json_t *line)
 {
     static const char *const versions[] = {"5.5.0", "5.24.0"};
-    static const char path[] = "fixtures/tokenizer/classes.jsonl";
-    struct err err = ERR_INIT;
-    struct buf text = BUF_INIT;
-    int far = 0;
+    const json_t *files = json_object_get(line, "files");
 
+    for (int i = 0; i < 2; i++) {
+        if (!json_object_get(line, versions[i]))
+            continue; /* upstream refused it */
+        put_files(files);
+        bool good = check_class(line, versions[i]);
+        good = check_ids(line, versions[i], TOKENIZER_UNSAID) && good;
+        if (put_far(files)) {
+            good = check_ids(line, versions[i], TOKENIZER_CLASS) && good;
+            far++;
+        }
+        ok(good, "pack %s as transformers %s makes it",
+           json_string_value(json_object_get(line, "name")), versions[i]);
+    }
+}
+
+int main(void)
+{
     if (!mkdtemp(folder))
         return 1;
-    if (!ok(io_read_file(path, IO_JSON_CAP, &text, &err) == 0, "%s is there",
-            path))
-        diag("%s", err.text);
-    for (size_t at = 0; at < text.len;) {
-        const char *end = memchr(text.data + at, '\n', text.len - at);
-        size_t len = end ? (size_t)(end - text.data) - at : text.len - at;
-        json_t *line = json_parse(text.data + at, len, &err);
-
-        at += len + 1;
-        for (int i = 0; i < 2; i++) {
-            if (!json_object_get(line, versions[i]))
-                continue; /* upstream refused it */
-            put_files(json_object_get(line, "files"));
-            bool good = check_class(line, versions[i]);
-            good = check_ids(line, versions[i], TOKENIZER_UNSAID) && good;
-            if (put_far(json_object_get(line, "files"))) {
-                good = check_ids(line, versions[i], TOKENIZER_CLASS) && good;
-                far++;
-            }
-            ok(good, "pack %s as transformers %s makes it",
-               json_string_value(json_object_get(line, "name")), versions[i]);
-        }
-        json_decref(line);
-    }
+    each_line("fixtures/tokenizer/classes.jsonl", check_pack);
     ok(far > 20, "%d of them the same where the text lies far into the file",
        far);
     put_files(NULL);
     rmdir(folder);
-    buf_release(&text);
     return done();
 }

@@ -3,11 +3,8 @@
  * and random ones.  fixtures/tokenizer/make.py recorded them with tokenizers
  * 0.22.2.
  */
-#include "base/io.h"
-#include "base/mem.h"
-#include "tap.h"
+#include "jsonl.h"
 #include "tokenizer/tokenizer.h"
-#include "json/json.h"
 
 #include <unistd.h>
 
@@ -99,33 +96,13 @@ static void check_line(const json_t *line)
         diag("%s", err.text);
 }
 
-static void check_file(const char *name)
-{
-    struct err err = ERR_INIT;
-    struct buf text = BUF_INIT;
-
-    if (!ok(io_read_file(name, IO_JSON_CAP, &text, &err) == 0, "%s is there",
-            name))
-        diag("%s", err.text);
-    for (size_t at = 0; at < text.len;) {
-        const char *end = memchr(text.data + at, '\n', text.len - at);
-        size_t len = end ? (size_t)(end - text.data) - at : text.len - at;
-        json_t *line = json_parse(text.data + at, len, &err);
-
-        at += len + 1;
-        check_line(line);
-        json_decref(line);
-    }
-    buf_release(&text);
-}
-
 int main(void)
 {
     int fd = mkstemp(path);
 
     close(fd);
-    check_file("fixtures/tokenizer/rules.jsonl");
-    check_file("fixtures/tokenizer/random.jsonl");
+    each_line("fixtures/tokenizer/rules.jsonl", check_line);
+    each_line("fixtures/tokenizer/random.jsonl", check_line);
     unlink(path);
     return done();
 }
