@@ -1,7 +1,8 @@
-/* Greedy generation from one prompt. */
+/* Greedy generation from the prompt of one case. */
 #include "generate.h"
 
 #include "base/bug.h"
+#include "base/io.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "cli/cli.h"
@@ -161,14 +162,13 @@ static int write_outputs(const struct record *record, const int64_t *ids,
 
 /* ---- the loop ---- */
 
-static int run(struct model *m, const struct forward_options *o,
-               const struct sequence *prompt, int64_t budget,
-               struct record *record, int64_t *ids, int64_t *count,
-               struct err *err)
+static int answer(const struct run *r, int64_t budget, struct record *record,
+                  int64_t *ids, int64_t *count, struct err *err)
 {
     struct model_tap tap = {record, take_piece};
 
-    if (model_begin(m, o, prompt, budget, &tap, err))
+    if (model_begin(r->model, &r->forward, &r->job.sequences[0], budget, &tap,
+                    err))
         return -1;
     for (*count = 0; *count < budget;) {
         if (!record->is_sound)
@@ -180,18 +180,17 @@ static int run(struct model *m, const struct forward_options *o,
         printf("%lld\n", (long long)record->chosen);
         if (cli_flush(err))
             return -1;
-        if (model_is_stop(m, record->chosen) || *count == budget)
+        if (model_is_stop(r->model, record->chosen) || *count == budget)
             break;
-        if (model_step(m, record->chosen, &tap, err))
+        if (model_step(r->model, record->chosen, &tap, err))
             return -1;
     }
     return 0;
 }
 
-int generate(struct model *m, const struct forward_options *o,
-             const struct sequence *prompt, int64_t budget, const char *dir,
-             struct err *err)
+static int generate_into(const struct run *r, const char *dir, struct err *err)
 {
+    const int64_t budget = r->opt->generate;
     struct record record = {
         .logits = {.name = "logits", .rows = budget},
         .hidden = {.name = "hidden_states", .rows = budget},
@@ -201,12 +200,25 @@ int generate(struct model *m, const struct forward_options *o,
             count = 0;
     int ret = -1;
 
-    if (ids && model_stages(m, o, prompt, announce, &record, err) == 0 &&
-        run(m, o, prompt, budget, &record, ids, &count, err) == 0)
+    if (ids &&
+        model_stages(r->model, &r->forward, &r->job.sequences[0], announce,
+                     &record, err) == 0 &&
+        answer(r, budget, &record, ids, &count, err) == 0)
         ret = write_outputs(&record, ids, count, dir, err);
     free(ids);
     free(record.logits.data);
     free(record.hidden.data);
     free(record.images.data);
+    return ret;
+}
+
+int generate(const struct run *r, struct err *err)
+{
+    if (r->job.count != 1)
+        return err_set(err, ERR_USAGE, "--generate takes one case, not %zu",
+                       r->job.count);
+    char *dir = run_case_dir(r, r->out.part, 0);
+    int ret = io_make_dirs(dir, err) || generate_into(r, dir, err) ? -1 : 0;
+    free(dir);
     return ret;
 }

@@ -227,6 +227,25 @@ static struct capture_set *open_set(const char *role, const char *path,
     return capture_set_open(&from, err);
 }
 
+/* A trace may hold other cases than those that are run. */
+static struct capture_set *open_local(const char *path, struct err *err)
+{
+    struct capture_paths from = {.role = path,
+                                 .paths = &path,
+                                 .count = 1,
+                                 .files = "trace-f16,trace",
+                                 .may_fail = true};
+
+    return capture_set_open(&from, err);
+}
+
+/* A single capture beside a single case is of that case, whatever its name. */
+static void name_single(struct capture_set *set, const struct capture_set *of)
+{
+    if (set && capture_set_is_single(set) && capture_set_is_single(of))
+        capture_set_rename(set, capture_set_name(of, 0));
+}
+
 int job_read(struct job *job, const struct job_options *o,
              const struct model *m, struct err *err)
 {
@@ -241,14 +260,19 @@ int job_read(struct job *job, const struct job_options *o,
         if (!job->prefix)
             goto out;
     }
+    if (o->local) {
+        job->local = open_local(o->local, err);
+        if (!job->local)
+            goto out;
+    }
+    name_single(job->prefix, set);
+    name_single(job->local, set);
     job->is_single = capture_set_is_single(set);
     job->count = capture_set_count(set);
     job->sequences = xcalloc(job->count, sizeof(*job->sequences));
     job->continuations = xcalloc(job->count, sizeof(*job->continuations));
     job->lengths = xcalloc(job->count, sizeof(*job->lengths));
     job->inputs_dirs = xcalloc(job->count, sizeof(*job->inputs_dirs));
-    if (job->prefix && job->is_single && capture_set_is_single(job->prefix))
-        capture_set_rename(job->prefix, capture_set_name(set, 0));
     for (size_t i = 0; i < job->count; i++)
         if (read_case(job, o, i, set, m, err))
             goto out;
@@ -269,6 +293,7 @@ void job_release(struct job *job)
     free(job->continuations);
     free(job->lengths);
     capture_set_close(job->prefix);
+    capture_set_close(job->local);
     arena_release(&job->arena);
     *job = (struct job){.arena = ARENA_INIT};
 }

@@ -18,6 +18,7 @@ struct job_options {
     const char *inputs; /* one case, or a folder of cases */
     const char *prefix; /* captures with continuation_ids, or NULL */
     const char *files;  /* which files of the prefix's folders are read */
+    const char *local;  /* traces whose values feed the next stages, or NULL */
     int64_t context;    /* most rows of prompt and continuation; 0: any */
     int64_t generate;   /* tokens that are to follow instead, or at most 0 */
 };
@@ -26,10 +27,10 @@ struct job {
     bool is_single; /* one case given as such: no folder of its own */
     size_t count;
     struct sequence *sequences;
-    int64_t **continuations; /* continuation_ids as given, or NULL */
-    int64_t *lengths;        /* of those */
-    char **inputs_dirs;      /* each case's folder of inputs */
-    struct capture_set *prefix;
+    int64_t **continuations;            /* continuation_ids as given, or NULL */
+    int64_t *lengths;                   /* of those */
+    char **inputs_dirs;                 /* each case's folder of inputs */
+    struct capture_set *prefix, *local; /* NULL: not asked for */
     struct arena arena;
 };
 

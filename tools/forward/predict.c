@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/room.h"
 #include "gates/capture.h"
+#include "safetensors/safetensors.h"
 #include "sink.h"
 
 #include <stdlib.h>
@@ -17,6 +18,8 @@ enum {
     MOST_ROWS = 1 << 30, /* of a sequence: nothing below overflows */
     RUNNING = 8 << 20,   /* threads' stacks, writers, the record */
 };
+
+/* ---- the plan ---- */
 
 struct plan {
     struct sequence *sequences;
@@ -110,18 +113,19 @@ static int read_case(struct plan *p, const json_t *item, struct err *err)
                      : err_set(err, ERR_INPUT, "case '%s': no tokens", s->name);
 }
 
-static int read_plan(const struct predict_options *o, const json_t *root,
+static int read_plan(const struct run_options *opt, const json_t *root,
                      struct plan *p, struct err *err)
 {
-    const char *const paths[] = {o->prefix};
-    struct capture_paths from = {
-        .role = "PREFIX", .paths = paths, .count = 1, .files = o->files};
+    struct capture_paths from = {.role = "PREFIX",
+                                 .paths = &opt->prefix,
+                                 .count = 1,
+                                 .files = opt->files};
     json_t *cases, *item;
     size_t i;
 
     if (json_get_array(root, "cases", &cases, err))
         return -1;
-    if (o->prefix) {
+    if (opt->prefix) {
         p->prefix = capture_set_open(&from, err);
         if (!p->prefix)
             return -1;
@@ -132,6 +136,27 @@ static int read_plan(const struct predict_options *o, const json_t *root,
         if (read_case(p, item, err))
             return -1;
     }
+    return 0;
+}
+
+/* ---- what the pass comes to ---- */
+
+/* Files of the pack, which every record lists. */
+static int count_shards(const char *pack, size_t *out, struct err *err)
+{
+    struct safetensors *st = safetensors_open_pack(pack, err);
+    const char *last = "";
+
+    if (!st)
+        return -1;
+    *out = 0;
+    for (size_t i = 0; i < safetensors_count(st); i++) {
+        const char *path = safetensors_path(st, safetensors_at(st, i));
+
+        *out += strcmp(path, last) != 0;
+        last = path;
+    }
+    safetensors_close(st);
     return 0;
 }
 
@@ -161,25 +186,23 @@ static size_t held(const struct sequence *s)
            (size_t)s->patch_rows * (size_t)s->patch_cols * sizeof(float);
 }
 
-static json_t *document(const struct predict_options *o, struct model *m,
-                        const struct forward_options *f, const struct plan *p,
-                        struct err *err)
+static json_t *document(const struct run *r, const struct plan *p,
+                        size_t shards, struct err *err)
 {
     json_t *root = json_object(), *cases = json_array();
-    size_t all = 0,
-           memory = model_memory(m, f, p->sequences, (int64_t)p->count);
+    size_t all = 0, memory = model_memory(r->model, &r->forward, p->sequences,
+                                          (int64_t)p->count);
 
     json_object_set_new(root, "cases", cases);
     for (size_t i = 0; i < p->count; i++) {
         const struct sequence *s = &p->sequences[i];
         size_t bytes = HEADER + (size_t)sequence_exported(s) * sizeof(int64_t);
 
-        if (model_stages(m, f, s, add_stage, &bytes, err)) {
+        if (model_stages(r->model, &r->forward, s, add_stage, &bytes, err)) {
             json_decref(root);
             return NULL;
         }
-        bytes = blocks(bytes) + blocks(RECORD + (size_t)o->shards * SHARD) +
-                2 * BLOCK;
+        bytes = blocks(bytes) + blocks(RECORD + shards * SHARD) + 2 * BLOCK;
         json_array_append_new(cases, json_pack("{s:s, s:I}", "name", s->name,
                                                "bytes", (json_int_t)bytes));
         all += bytes;
@@ -192,16 +215,18 @@ static json_t *document(const struct predict_options *o, struct model *m,
     return root;
 }
 
-json_t *predict(const struct predict_options *o, struct model *m,
-                const struct forward_options *f, struct err *err)
+json_t *predict(const struct run *r, struct err *err)
 {
     struct plan p = {0};
-    json_t *plan = json_read_file(o->plan, err), *out = NULL;
+    size_t shards;
 
-    if (plan && read_plan(o, plan, &p, err) == 0)
-        out = document(o, m, f, &p, err);
+    if (count_shards(r->opt->pack, &shards, err))
+        return NULL;
+    json_t *plan = json_read_file(r->opt->predict, err), *out = NULL;
+    if (plan && read_plan(r->opt, plan, &p, err) == 0)
+        out = document(r, &p, shards, err);
     if (!out)
-        err_in(err, "%s", o->plan);
+        err_in(err, "%s", r->opt->predict);
     plan_release(&p);
     json_decref(plan);
     return out;

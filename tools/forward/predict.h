@@ -2,7 +2,7 @@
 #define FORWARD_PREDICT_H
 
 #include "base/err.h"
-#include "models/model.h"
+#include "run.h"
 #include "json/json.h"
 
 /*
@@ -12,16 +12,7 @@
  *     {"cases": [{"name", "bytes"}], "bytes", "memory"}
  *
  * "bytes" counts whole blocks of storage; both are at least what the pass comes
- * to.
+ * to.  NULL with err set.
  */
-struct predict_options {
-    const char *plan;   /* of assay-export --predict */
-    const char *prefix; /* captures with continuation_ids, or NULL */
-    const char *files;  /* which files of the prefix's folders are read */
-    int64_t shards;     /* files of the pack, which every record lists */
-};
-
-/* NULL with err set. */
-json_t *predict(const struct predict_options *o, struct model *m,
-                const struct forward_options *f, struct err *err);
+json_t *predict(const struct run *r, struct err *err);
 #endif

@@ -23,13 +23,14 @@ static char *file_name(const char *kind, size_t i)
 
 /* What --trace asks for; else, for traces to compare with, the choices of
  * experts and their margins. */
-static const char *pattern_of(const struct states_options *o,
-                              const struct parity_input *input)
+static const char *pattern_of(const struct run *r)
 {
-    for (size_t i = 0; !o->pattern && i < input->count; i++)
+    const struct parity_input *input = &r->parity;
+
+    for (size_t i = 0; !r->opt->trace && i < input->count; i++)
         if (input->records[i].trace)
             return "layer*.[em][xa]*";
-    return o->pattern;
+    return r->opt->trace;
 }
 
 static int check_ids(const struct parity_record *r, size_t i, int64_t vocab,
@@ -76,20 +77,18 @@ static int fill(struct records *all, const struct parity_input *input,
     return 0;
 }
 
-static int open_sinks(struct records *all, const struct states_options *o,
-                      const struct parity_input *input, const struct model *m,
-                      const struct forward_options *f, struct err *err)
+static int open_sinks(struct records *all, const struct run *r, struct err *err)
 {
     for (size_t i = 0; i < all->count; i++) {
         char *outputs = file_name("states", i), *trace = file_name("trace", i);
-        struct sink_options so = {.dir = o->dir,
-                                  .pattern = pattern_of(o, input),
-                                  .inject = o->inject,
-                                  .outputs = outputs,
-                                  .trace = trace,
-                                  .is_states_only = true};
-        int ret = sink_open(&all->sinks[i], &so, m, f, &all->sequences[i], NULL,
-                            0, err);
+        struct sink_options o = {.dir = r->out.part,
+                                 .pattern = pattern_of(r),
+                                 .inject = r->opt->inject,
+                                 .outputs = outputs,
+                                 .trace = trace,
+                                 .is_states_only = true};
+        int ret = sink_open(&all->sinks[i], &o, r->model, &r->forward,
+                            &all->sequences[i], NULL, 0, err);
 
         free(outputs);
         free(trace);
@@ -106,19 +105,20 @@ static int tap(void *ctx, const struct tap_piece *piece, struct err *err)
     return sink_piece(&all->sinks[piece->sequence], piece, err);
 }
 
-int states_forward(const struct states_options *o, struct model *m,
-                   const struct forward_options *f,
-                   const struct parity_input *input, struct err *err)
+int states_forward(const struct run *r, struct err *err)
 {
     struct records all = {.count = 0};
     struct model_tap taps = {&all, tap};
-    int ret = fill(&all, input, m, err);
 
+    if (r->opt->inject && r->parity.count != 1)
+        return err_set(err, ERR_USAGE, "--inject takes one record, not %zu",
+                       r->parity.count);
+    int ret = fill(&all, &r->parity, r->model, err);
     if (ret == 0)
-        ret = open_sinks(&all, o, input, m, f, err);
+        ret = open_sinks(&all, r, err);
     if (ret == 0)
-        ret =
-            model_forward(m, f, all.sequences, (int64_t)all.count, &taps, err);
+        ret = model_forward(r->model, &r->forward, all.sequences,
+                            (int64_t)all.count, &taps, err);
     for (size_t i = 0; i < all.count && ret == 0; i++)
         ret = sink_finish(&all.sinks[i], err);
     for (size_t i = 0; i < all.count; i++) {
@@ -150,10 +150,9 @@ static int record_ids(const struct parity_input *input, size_t i,
     return ret;
 }
 
-int states_record(const struct states_options *o,
-                  const struct parity_input *input, struct stage *s,
-                  struct err *err)
+int states_record(const struct run *r, struct stage *s, struct err *err)
 {
+    const struct parity_input *input = &r->parity;
     int ret = stage_input(s, input->path, err);
 
     for (size_t i = 0; i < input->count && ret == 0; i++) {
@@ -161,9 +160,9 @@ int states_record(const struct states_options *o,
 
         ret = record_ids(input, i, s, err);
         if (ret == 0)
-            ret = stage_output(s, o->dir, outputs, err);
-        if (ret == 0 && pattern_of(o, input))
-            ret = stage_output(s, o->dir, trace, err);
+            ret = stage_output(s, r->out.part, outputs, err);
+        if (ret == 0 && pattern_of(r))
+            ret = stage_output(s, r->out.part, trace, err);
         free(outputs);
         free(trace);
     }
