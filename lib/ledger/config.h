@@ -88,6 +88,18 @@ int config_get_section(const struct section *s, const char *key,
 int config_get_item(const struct section *s, const char *key, size_t i,
                     const struct section **out, struct err *err);
 
+/* An integer from low to high. */
+int config_get_within(const struct section *s, const char *key, int64_t low,
+                      int64_t high, int64_t *out, struct err *err);
+
+/* This value; any other is ERR_UNSUPPORTED. */
+int config_want_text(const struct section *s, const char *key,
+                     const char *value, struct err *err);
+int config_want_int(const struct section *s, const char *key, int64_t value,
+                    struct err *err);
+int config_want_flag(const struct section *s, const char *key, bool value,
+                     struct err *err);
+
 /* Absent, or this value; any other is ERR_UNSUPPORTED. */
 int config_expect_text(const struct section *s, const char *keys,
                        const char *value, struct err *err);

@@ -1,12 +1,10 @@
 /* Values of a pack's JSON file by key, each noted as read or defaulted. */
 #include "ledger/config.h"
 
-#include "base/mem.h"
 #include "ledger/config_internal.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { COUNT_MAX = 1 << 24 };
@@ -205,81 +203,6 @@ const json_t *config_value(const struct section *s, const char *key)
         value = NULL;
     section_note(s, key, value ? READ : DEFAULTED, value ? value : json_null());
     return value;
-}
-
-/* A required key: read when it is there, else the getter will say so. */
-static void note_required(const struct section *s, const char *key)
-{
-    json_t *value = json_object_get(s->object, key);
-
-    if (value)
-        section_note(s, key, READ, json_is_object(value) ? NULL : value);
-}
-
-int config_get_text(const struct section *s, const char *key, const char **out,
-                    size_t *len, struct err *err)
-{
-    note_required(s, key);
-    if (json_get_str(s->object, key, out, err))
-        return -1;
-    if (len)
-        *len = json_string_length(json_object_get(s->object, key));
-    return 0;
-}
-
-int config_get_int(const struct section *s, const char *key, int64_t *out,
-                   struct err *err)
-{
-    note_required(s, key);
-    return json_get_int(s->object, key, out, err);
-}
-
-int config_get_real(const struct section *s, const char *key, double *out,
-                    struct err *err)
-{
-    note_required(s, key);
-    return json_get_real(s->object, key, out, err);
-}
-
-int config_get_flag(const struct section *s, const char *key, bool *out,
-                    struct err *err)
-{
-    note_required(s, key);
-    return json_get_bool(s->object, key, out, err);
-}
-
-int config_get_list(const struct section *s, const char *key, json_t **out,
-                    struct err *err)
-{
-    note_required(s, key);
-    return json_get_array(s->object, key, out, err);
-}
-
-int config_get_section(const struct section *s, const char *key,
-                       const struct section **out, struct err *err)
-{
-    json_t *object;
-
-    note_required(s, key);
-    if (json_get_object(s->object, key, &object, err))
-        return -1;
-    *out = section_below(s, object, key);
-    return 0;
-}
-
-int config_get_item(const struct section *s, const char *key, size_t i,
-                    const struct section **out, struct err *err)
-{
-    json_t *list = json_object_get(s->object, key);
-    json_t *item = json_array_get(list, i);
-
-    if (!json_is_object(item))
-        return err_set(err, ERR_INPUT, "not an object");
-    section_note(s, key, READ, NULL);
-    char *name = xasprintf("%s[%zu]", key, i);
-    *out = section_below(s, item, name);
-    free(name);
-    return 0;
 }
 
 int config_expect_text(const struct section *s, const char *keys,

@@ -233,6 +233,59 @@ static void test_values(void)
     config_close(config);
 }
 
+/* All that is wanted of a file with three keys, one of a kind each. */
+static int read_wanted(const struct section *s, struct err *err)
+{
+    int64_t width;
+
+    return config_want_text(s, "kind", "plain", err) ||
+                   config_want_int(s, "bits", 2, err) ||
+                   config_want_flag(s, "tied", false, err) ||
+                   config_get_within(s, "bits", 2, 8, &width, err)
+               ? -1
+               : 0;
+}
+
+static void test_wanted(void)
+{
+    static const struct {
+        const char *text;
+        enum err_code code;
+        const char *says;
+    } cases[] = {
+        {"{\"kind\": \"plain\", \"bits\": 2, \"tied\": false}", ERR_NONE, ""},
+        {"{\"kind\": \"other\"}", ERR_UNSUPPORTED,
+         "'kind' is 'other'; only 'plain' is supported"},
+        {"{\"kind\": \"plain\", \"bits\": 4}", ERR_UNSUPPORTED,
+         "'bits' is 4; only 2 is supported"},
+        {"{\"kind\": \"plain\", \"bits\": 2, \"tied\": true}", ERR_UNSUPPORTED,
+         "'tied' is true; only false is supported"},
+        {"{\"kind\": \"plain\"}", ERR_INPUT, "no 'bits'"},
+        {"{\"kind\": 1}", ERR_INPUT, "'kind' is not a string"},
+    };
+    struct err err = ERR_INIT, why = ERR_INIT;
+    int64_t n;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct config *c = open_text(cases[i].text, &err);
+
+        why = (struct err)ERR_INIT;
+        read_wanted(config_root(c), &why);
+        ok(why.code == cases[i].code && strcmp(why.text, cases[i].says) == 0,
+           "%s: '%s'", cases[i].text, why.text);
+        config_close(c);
+    }
+    struct config *c = open_text("{\"low\": 1, \"high\": 9}", &err);
+    why = (struct err)ERR_INIT;
+    ok(config_get_within(config_root(c), "low", 1, 8, &n, &why) == 0 && n == 1,
+       "the least of a range");
+    ok(config_get_within(config_root(c), "high", 1, 8, &n, &why) == -1 &&
+           why.code == ERR_INPUT &&
+           strcmp(why.text, "'high' is 9, not within 1 and 8") == 0,
+       "one more than the most: %s", why.text);
+    config_close(c);
+}
+
 int main(void)
 {
     int fd = mkstemp(path);
@@ -245,6 +298,7 @@ int main(void)
     test_refusals();
     test_ledger();
     test_values();
+    test_wanted();
     unlink(path);
     return done();
 }
