@@ -16,6 +16,8 @@
  * strictness its message says so.
  */
 
+enum { BONSAI_GROUP = 128 }; /* columns of a packed weight that share a scale */
+
 /* One packed module: its path under "language_model." and its rotation. */
 struct bonsai_module {
     const char *path;

@@ -20,7 +20,6 @@
 enum {
     BONSAI_MAX_SLOTS = 24,
     BONSAI_NAME_SIZE = 160,
-    BONSAI_GROUP = 128, /* columns that share a scale */
     BONSAI_WORD = 16,   /* codes in a word */
 };
 
