@@ -264,8 +264,10 @@ oracle-jinja: $O/tests/jinja_goldens_test $(ORACLE_PYTHON)
 	    $(ORACLE_SEED) >$O/oracle/jinja_families.jsonl
 	$(ORACLE_PYTHON) tests/oracle/jinja_scopes.py $(ORACLE_TEMPLATES) \
 	    $(ORACLE_SEED) >$O/oracle/jinja_scopes.jsonl
+	$(ORACLE_PYTHON) tests/oracle/jinja_sources.py $(ORACLE_TEMPLATES) \
+	    $(ORACLE_SEED) >$O/oracle/jinja_sources.jsonl
 	$< $O/oracle/jinja.jsonl $O/oracle/jinja_families.jsonl \
-	    $O/oracle/jinja_scopes.jsonl
+	    $O/oracle/jinja_scopes.jsonl $O/oracle/jinja_sources.jsonl
 oracle-image: $O/assay-export $(ORACLE_PYTHON)
 	$(ORACLE_PYTHON) tests/oracle/image_differential.py --export $< \
 	    --seed $(ORACLE_SEED) --images $(ORACLE_IMAGES)

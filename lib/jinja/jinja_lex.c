@@ -131,6 +131,13 @@ static size_t tag_end(const struct lexer *lx, size_t at, const char *close,
     return may_trim && at < lx->len && lx->src[at] == '\n' ? at + 1 : at;
 }
 
+/* What nothing stands in may go without its end: upstream stops there. */
+static void miss_end(struct lexer *lx, const char *what)
+{
+    if (lx->pos < lx->len)
+        fail_at(lx, lx->pos, what);
+}
+
 /* After "{% raw %}": data up to the endraw tag. */
 static void lex_raw(struct lexer *lx)
 {
@@ -147,7 +154,7 @@ static void lex_raw(struct lexer *lx)
         matched(lx, end);
         return;
     }
-    fail_at(lx, lx->pos, "missing end of raw directive");
+    miss_end(lx, "missing end of raw directive");
 }
 
 static void lex_comment(struct lexer *lx)
@@ -160,7 +167,7 @@ static void lex_comment(struct lexer *lx)
             return;
         }
     }
-    fail_at(lx, lx->pos, "missing end of comment tag");
+    miss_end(lx, "missing end of comment tag");
 }
 
 /* --- inside a tag --- */
