@@ -168,23 +168,32 @@ static double arranged(const struct layout *l, const double *c, size_t row,
 }
 
 /* The lines that take r's channels to the candidate so arranged, through each
- * channel's extremes. */
+ * channel's extremes; a free one has the slope of another. */
 static bool find_lines(const struct layout *l, const double *r, const double *c,
                        const struct extremes e[3], struct arrangement *a,
                        const int64_t *where)
 {
-    for (int k = 0; k < 3; k++) {
-        struct line *line = &a->lines[k];
+    const double one_value = 1e-6; /* far below a byte's step */
+    double slope = 1 / 127.5;      /* of mean 0.5, deviation 0.5 */
 
-        if (e[k].low < 0 || !(r[e[k].high] > r[e[k].low]))
-            return false;
-        double low = arranged(l, c, a->row, where, e[k].low);
-        double high = arranged(l, c, a->row, where, e[k].high);
-        line->slope = (high - low) / (r[e[k].high] - r[e[k].low]);
-        line->offset = low - line->slope * r[e[k].low];
-        if (!(fabs(line->slope) > 0) || !isfinite(line->slope))
-            return false;
-    }
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < 3; k++) {
+            struct line *line = &a->lines[k];
+
+            if (e[k].low < 0)
+                return false;
+            double from = r[e[k].low], span = r[e[k].high] - from;
+            double low = arranged(l, c, a->row, where, e[k].low);
+            double high = arranged(l, c, a->row, where, e[k].high);
+            bool is_free = !(span > one_value);
+            if (is_free != (pass == 1))
+                continue;
+            if (!is_free)
+                slope = (high - low) / span;
+            *line = (struct line){slope, low - slope * from, is_free, from};
+            if (!(fabs(slope) > 0) || !isfinite(slope))
+                return false;
+        }
     return true;
 }
 
@@ -272,94 +281,164 @@ static const struct {
     {255 / 127.5, ", of bytes that were divided by 127.5"},
 };
 
-static bool is_normalisation(size_t which, double scale, bool is_blue_first,
-                             const double mean[3], const double deviation[3])
+/* What lines of bytes come to: (x - mean) / deviation of x from 0 to 1. */
+struct normalisation {
+    double mean[3], deviation[3];
+    bool is_free[3];
+    double at[3]; /* x where it is free */
+};
+
+/* One of the known, or what became of it. */
+struct name {
+    size_t which, scale;
+    bool is_blue_first;
+};
+
+static double known_deviation(const struct name *n, int k)
+{
+    return known[n->which].deviation[n->is_blue_first ? 2 - k : k] /
+           rescalings[n->scale].scale;
+}
+
+static double known_mean(const struct name *n, int k)
+{
+    return known[n->which].mean[n->is_blue_first ? 2 - k : k] /
+           rescalings[n->scale].scale;
+}
+
+static bool is_called(const struct normalisation *of, const struct name *n)
 {
     for (int k = 0; k < 3; k++) {
-        int of = is_blue_first ? 2 - k : k;
-        double d = known[which].deviation[of] / scale;
+        const double d = known_deviation(n, k), mean = known_mean(n, k);
 
-        if (!(fabs(mean[k] - known[which].mean[of] / scale) < 4e-4 * d) ||
-            !(fabs(deviation[k] / d - 1) < 1e-4))
+        /* in both: how far the values lie apart */
+        if (of->is_free[k]
+                ? !(fabs((of->at[k] - mean) / d -
+                         (of->at[k] - of->mean[k]) / of->deviation[k]) < 4e-4)
+                : !(fabs(of->mean[k] - mean) < 4e-4 * d) ||
+                      !(fabs(of->deviation[k] / d - 1) < 1e-4))
             return false;
     }
     return true;
 }
 
-/* " (CLIP's, ...)" where it is a known one; of the commonest only what became
- * of it. */
-static void add_name(struct buf *out, const double mean[3],
-                     const double deviation[3])
+static bool find_name(const struct normalisation *of, struct name *out)
 {
     const size_t scales = sizeof(rescalings) / sizeof(rescalings[0]);
     const size_t names = sizeof(known) / sizeof(known[0]);
 
     for (size_t n = 0; n < scales * names * 2; n++) {
-        size_t scale = n / 2 / names, i = n / 2 % names;
-        bool is_blue_first = n % 2;
-
-        if (!is_normalisation(i, rescalings[scale].scale, is_blue_first, mean,
-                              deviation))
-            continue;
-        if (i || scale)
-            buf_addf(out, " (%s%s%s)", known[i].name,
-                     is_blue_first ? " in the order blue, green, red" : "",
-                     rescalings[scale].says);
-        return;
+        *out = (struct name){n / 2 % names, n / 2 / names, n % 2};
+        if (is_called(of, out))
+            return true;
     }
+    return false;
 }
 
-/* The mean and deviation that a line of bytes comes to. */
-static void of_lines(const struct line lines[3], double per_byte, double middle,
-                     double mean[3], double deviation[3])
+/* Of lines that take values v, x = per_byte * v + middle. */
+static struct normalisation of_lines(const struct line lines[3],
+                                     double per_byte, double middle)
 {
+    struct normalisation n;
+
     for (int k = 0; k < 3; k++) {
-        deviation[k] = per_byte / lines[k].slope;
-        mean[k] = middle - lines[k].offset * deviation[k];
-        if (fabs(mean[k]) <
-            EXPLAINED * fabs(deviation[k])) /* but for rounding */
-            mean[k] = 0;
+        n.deviation[k] = per_byte / lines[k].slope;
+        n.mean[k] = middle - lines[k].offset * n.deviation[k];
+        if (fabs(n.mean[k]) <
+            EXPLAINED * fabs(n.deviation[k])) /* but for rounding */
+            n.mean[k] = 0;
+        n.is_free[k] = lines[k].is_free;
+        n.at[k] = per_byte * lines[k].at + middle;
     }
+    return n;
 }
 
-static void add_normalisation(struct buf *out, const double mean[3],
-                              const double deviation[3])
+bool lines_settle(struct line lines[3])
 {
-    buf_addf(out, "mean [%.4g, %.4g, %.4g] and deviation [%.4g, %.4g, %.4g]",
-             mean[0], mean[1], mean[2], deviation[0], deviation[1],
-             deviation[2]);
-    add_name(out, mean, deviation);
+    const struct normalisation of = of_lines(lines, 1 / 255.0, 0);
+    struct name name;
+
+    if (!find_name(&of, &name))
+        return !lines[0].is_free || !lines[1].is_free || !lines[2].is_free;
+    for (int k = 0; k < 3; k++)
+        if (lines[k].is_free) {
+            lines[k].slope = 1 / 255.0 / known_deviation(&name, k);
+            lines[k].offset = -known_mean(&name, k) / known_deviation(&name, k);
+        }
+    return true;
+}
+
+static void add_values(struct buf *out, const char *what,
+                       const double values[3], const bool is_free[3])
+{
+    buf_addf(out, "%s [", what);
+    for (int k = 0; k < 3; k++) {
+        buf_addstr(out, k ? ", " : "");
+        if (is_free[k])
+            buf_addch(out, '?');
+        else
+            buf_addf(out, "%.4g", values[k]);
+    }
+    buf_addch(out, ']');
+}
+
+/* "mean [...] and deviation [...] (CLIP's, ...)": the name where it is a known
+ * one, of the commonest only what became of it; ? where a channel tells
+ * nothing.  False: none tells. */
+static bool add_normalisation(struct buf *out, struct normalisation n)
+{
+    struct name name;
+    bool is_named = find_name(&n, &name);
+
+    if (!is_named && n.is_free[0] && n.is_free[1] && n.is_free[2])
+        return false;
+    for (int k = 0; k < 3 && is_named; k++)
+        if (n.is_free[k]) {
+            n.mean[k] = known_mean(&name, k);
+            n.deviation[k] = known_deviation(&name, k);
+            n.is_free[k] = false;
+        }
+    add_values(out, "mean", n.mean, n.is_free);
+    add_values(out, " and deviation", n.deviation, n.is_free);
+    if (is_named && (name.which || name.scale))
+        buf_addf(out, " (%s%s%s)", known[name.which].name,
+                 name.is_blue_first ? " in the order blue, green, red" : "",
+                 rescalings[name.scale].says);
+    return true;
+}
+
+/* The words before, and the normalisation; NULL when it is not known. */
+static char *say_lines(const char *before, const struct line lines[3],
+                       double per_byte, double middle)
+{
+    struct buf out = BUF_INIT;
+
+    buf_addstr(&out, before);
+    if (add_normalisation(&out, of_lines(lines, per_byte, middle)))
+        return buf_detach(&out);
+    buf_release(&out);
+    return NULL;
 }
 
 char *say_normalisation(const struct arrangement *a, const struct line due[3])
 {
-    double mean[3], deviation[3];
     struct line whole[3];
-    struct buf out = BUF_INIT;
 
-    if (!due) {
-        of_lines(a->lines, 0.5, 0.5, mean, deviation);
-        buf_addstr(&out, "if the reference has mean 0.5 and deviation 0.5, the "
-                         "candidate has ");
-        add_normalisation(&out, mean, deviation);
-        return buf_detach(&out);
-    }
+    if (!due)
+        return say_lines("if the reference has mean 0.5 and deviation 0.5, the "
+                         "candidate has ",
+                         a->lines, 0.5, 0.5);
     for (int k = 0; k < 3; k++)
-        whole[k] = (struct line){a->lines[k].slope * due[k].slope,
-                                 a->lines[k].slope * due[k].offset +
-                                     a->lines[k].offset};
-    of_lines(whole, 1 / 255.0, 0, mean, deviation);
-    buf_addstr(&out, "the candidate has ");
-    add_normalisation(&out, mean, deviation);
-    return buf_detach(&out);
+        whole[k] = (struct line){
+            a->lines[k].slope * due[k].slope,
+            a->lines[k].slope * due[k].offset + a->lines[k].offset,
+            a->lines[k].is_free,
+            (a->lines[k].at - due[k].offset) / due[k].slope,
+        };
+    return say_lines("the candidate has ", whole, 1 / 255.0, 0);
 }
 
 char *say_own_normalisation(const struct line due[3])
 {
-    double mean[3], deviation[3];
-    struct buf out = BUF_INIT;
-
-    of_lines(due, 1 / 255.0, 0, mean, deviation);
-    add_normalisation(&out, mean, deviation);
-    return buf_detach(&out);
+    return say_lines("", due, 1 / 255.0, 0);
 }

@@ -39,9 +39,12 @@ struct spot layout_spot(const struct layout *l, int64_t n);
  * times what two correct roundings of one pixel differ by. */
 #define EXPLAINED 1e-5
 
-/* c = slope * r + offset. */
+/* c = slope * r + offset.  Where a channel has one value, `at`, throughout, any
+ * slope goes through it: it is free. */
 struct line {
     double slope, offset;
+    bool is_free;
+    double at;
 };
 
 /* How a candidate may hold what is due: another order of rows, of the axes of a
@@ -69,10 +72,16 @@ char *arrangement_say(const struct arrangement *a);
  * The normalisation that its lines come to, by name where it is a known one.
  * `due` are the lines that take bytes to r; NULL: unknown, r is then taken for
  * values of mean 0.5 and deviation 0.5, and this said.  The second: of r
- * itself.  Freed by the caller.
+ * itself.  ? stands where a line is free; NULL when all are and no known
+ * normalisation goes through their values.  Freed by the caller.
  */
 char *say_normalisation(const struct arrangement *a, const struct line due[3]);
 char *say_own_normalisation(const struct line due[3]);
+
+/* Gives free lines that take bytes to values the slopes of the known
+ * normalisation that agrees with all three.  False: none does, and all are
+ * free. */
+bool lines_settle(struct line lines[3]);
 
 /* A case's image files, read and cut again (explain_resampling.c). */
 struct resampling;

@@ -94,7 +94,8 @@ static char *explain_frames(const struct sides *s)
 static char *explain_arrangement(const struct sides *s,
                                  const struct resampling *images)
 {
-    static const struct line same[3] = {{1, 0}, {1, 0}, {1, 0}};
+    static const struct line same[3] = {
+        {.slope = 1}, {.slope = 1}, {.slope = 1}};
     const struct line *due = images ? resampling_lines(images) : NULL;
     struct arrangement a;
     char *order, *normalisation, *own = NULL, *text;
@@ -107,8 +108,10 @@ static char *explain_arrangement(const struct sides *s,
     }
     if (!arrangement_find(s->layout, s->r, s->c, NULL, EXPLAINED, &a))
         return NULL;
-    order = arrangement_say(&a);
     normalisation = say_normalisation(&a, due);
+    if (!normalisation)
+        return NULL;
+    order = arrangement_say(&a);
     if (due)
         own = say_own_normalisation(due);
     text = xasprintf(

@@ -381,7 +381,8 @@ struct resampling *resampling_open(const struct test_case *planned,
 
         if (make_patches(s, false, &ways[s->own]) == 0 &&
             arrangement_find(l, s->bytes, r, NULL, ROUNDED, &s->due) &&
-            !a->row && !a->axes && !a->is_blue_first)
+            !a->row && !a->axes && !a->is_blue_first &&
+            lines_settle(s->due.lines))
             return s;
     }
     resampling_close(s);
@@ -460,11 +461,14 @@ static char *explain_both(const struct resampling *s, const double *c,
     char *order, *normalisation = NULL, *text = NULL;
 
     if (!arrangement_find(s->l, s->bytes, c, s->due.lines, ROUNDED, &a)) {
-        static const struct line bytes[3] = {{1, 0}, {1, 0}, {1, 0}};
+        static const struct line bytes[3] = {
+            {.slope = 1}, {.slope = 1}, {.slope = 1}};
 
         if (!arrangement_find(s->l, s->bytes, c, NULL, ROUNDED, &a))
             return NULL;
         normalisation = say_normalisation(&a, bytes);
+        if (!normalisation)
+            return NULL;
     }
     order = arrangement_say(&a);
     if (order || normalisation) {

@@ -167,6 +167,47 @@ plant patched "$T/cand/noise" 'rows = [[x + 2e-5 * (i % 2) for i, x in enumerate
 judge "another rounding"
 told "every value is within a hundredth of a byte's step of the reference's" "another rounding"
 
+# channels of one value throughout: any line goes through it, so a known
+# normalisation is looked for
+while read -r image how norm arrangement words; do
+    python3 - "$T" "$image" <<'EOF'
+import hashlib, json, random, struct, sys, zlib
+folder, what = sys.argv[1:]
+r, (wide, high) = random.Random(6), (100, 70)
+def pixel():
+    return bytes((r.randrange(256), 40, 0)) if what == "red" else bytes((200, 40, 0))
+raw = b"".join(b"\0" + b"".join(pixel() for _ in range(wide)) for _ in range(high))
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0))
+png += chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")
+with open(f"{folder}/images/{what}.png", "wb") as f:
+    f.write(png)
+case = {"name": what, "messages": [{"role": "user", "content": [{"type": "image"}]}],
+        "images": [{"file": f"images/{what}.png", "sha256": hashlib.sha256(png).hexdigest()}]}
+with open(folder + "/cases.json", "w") as f:
+    json.dump({"cases": [case]}, f)
+EOF
+    rm -rf "$T/ref" "$T/cand"
+    runs 0 "$image" "$(bin export)" --pack $tiny/pack --cases "$T/cases.json" --protocol "$T/12.3.json" --out "$T/ref"
+    cp -R "$T/ref" "$T/cand"
+    if [ "$how" = same ]; then
+        plant arrange "$T/cand/$image" "$arrangement" "$norm"
+    else
+        plant resized "$T/images/$image.png" "$T/cand/$image" "$how" "$norm" "$arrangement"
+    fi
+    judge "$image, $how, $norm, $arrangement"
+    told "$words" "$image, $how, $norm, $arrangement"
+done <<'EOF'
+red same clip due-ctyx-rgb another normalisation explains it: the candidate has mean [0.4815, 0.4578, 0.4082] and deviation [0.2686, 0.2613, 0.2758] (CLIP's), where the reference has mean [0.5, 0.5, 0.5] and deviation [0.5, 0.5, 0.5]
+red nearest half due-ctyx-rgb nearest-neighbour resampling explains it exactly, where the reference has bicubic with antialiasing
+red linear clip raster-ctyx-rgb bilinear without antialiasing resampling explains it exactly, with another order and normalisation: rows are in raster order, not in merge-block order; the candidate has mean [0.4815, 0.4578, 0.4082] and deviation [0.2686, 0.2613, 0.2758] (CLIP's)
+red same half due-ctyx-bgr channels are in the order blue, green, red: that alone explains it
+red same odd due-ctyx-rgb another normalisation explains it: the candidate has mean [0.1, ?, ?] and deviation [0.4, ?, ?], where the reference has mean [0.5, 0.5, 0.5] and deviation [0.5, 0.5, 0.5]
+one same clip due-ctyx-rgb another normalisation explains it: the candidate has mean [0.4815, 0.4578, 0.4082] and deviation [0.2686, 0.2613, 0.2758] (CLIP's), where the reference has mean [0.5, 0.5, 0.5]
+one same odd due-ctyx-rgb no other resampling comes nearer than the reference's own
+EOF
+
 # an image whose EXIF orientation the candidate does not heed
 python3 - "$T" <<'EOF'
 import hashlib, json, struct, sys, zlib
