@@ -51,6 +51,9 @@ int image_decode_alpha(const void *data, size_t len, struct image *out,
 void image_release(struct image *image);
 const char *image_kind_name(enum image_kind kind);
 
+/* ERR_INPUT for a side of 0 or past the limits. */
+int image_check_size(uint64_t width, uint64_t height, struct err *err);
+
 /* Turns it upright by its orientation (ImageOps.exif_transpose), which is 1
  * afterwards.  mlx-vlm does this to every image.  A damaged EXIF block is
  * ERR_INPUT. */

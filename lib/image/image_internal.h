@@ -8,9 +8,6 @@ enum {
     IMAGE_MAX_PIXELS = 178956970, /* Pillow: 2 * (1 GiB / 4 / 3), rounded */
 };
 
-/* ERR_INPUT for a side of 0 or past the limits. */
-int image_check_size(uint64_t width, uint64_t height, struct err *err);
-
 /* Checks the size and allocates rgb; the second, alpha for as many pixels. */
 int image_alloc(struct image *image, uint64_t width, uint64_t height,
                 struct err *err);

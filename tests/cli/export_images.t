@@ -95,8 +95,12 @@ printf '{"image_library": "opencv 4"}' >"$T/cv.json"
 runs 4 "another library" "$export" --protocol "$T/cv.json" --image $files/rgb.png
 says "image library 'opencv 4'" "by name"
 runs 2 "a resize that is none" "$export" --resize 3x:bicubic --image $files/rgb.png
+for size in 0x48 48x0 65535x65535 -5x48 +5x48 ' 5x48' 5x48.5 1234567x5; do
+    runs 2 "a resize to $size" "$export" --resize "$size:box" --image $files/rgb.png
+done
+runs 2 "a resize to a side too long" "$export" --resize 65536x1:box --image $files/rgb.png
+says "--resize: 65536 x 1 pixels: a side passes 65535" "is the command line's fault, not the image's"
 runs 2 "a filter that is none" "$export" --resize 3x3:nearest --image $files/rgb.png
-runs 3 "a size of nothing" "$export" --resize 0x3:box --image $files/rgb.png
 printf '{"patch_size": 16}' >"$T/pack/preprocessor_config.json"
 runs 3 "a preprocessor without limits" "$export" --pack "$T/pack" --image $files/rgb.png
 says "no 'size' with shortest_edge and longest_edge" "says what is missing"

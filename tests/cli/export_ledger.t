@@ -115,6 +115,10 @@ runs 3 "a flag that is none" "$export" --pack "$pack" --text hello
 set_key '{}'
 runs 0 "as it was" "$export" --pack "$pack" --text hello
 runs 2 "--ledger takes no cases" "$export" --pack "$pack" --ledger --cases fixtures/tiny/cases.json
+mkdir "$T/empty"
+runs 3 "--ledger of a folder without a pack" "$export" --pack "$T/empty" --ledger
+says "empty: holds no file of a pack" "says so"
+runs 3 "--ledger of no folder" "$export" --pack "$T/nowhere" --ledger
 runs 2 "--ledger needs a pack" "$export" --ledger
 
 # stage.json holds it

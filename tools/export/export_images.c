@@ -26,13 +26,18 @@ static int parse_resize(const char *text, struct settings *s, struct err *err)
 {
     int end = 0;
 
-    if (sscanf(text, "%6" SCNd64 "x%6" SCNd64 ":%n", &s->width, &s->height,
+    if (text[strspn(text, "0123456789x")] != ':' || /* sscanf is laxer */
+        sscanf(text, "%6" SCNd64 "x%6" SCNd64 ":%n", &s->width, &s->height,
                &end) != 2 ||
         end == 0 || !image_filter_parse(text + end, &s->filter))
         return err_set(err, ERR_USAGE,
                        "--resize takes WxH:FILTER with box, bilinear, hamming, "
                        "bicubic or lanczos, not '%s'",
                        text);
+    if (image_check_size((uint64_t)s->width, (uint64_t)s->height, err)) {
+        err->code = ERR_USAGE; /* it is the line's, no image's */
+        return err_in(err, "--resize");
+    }
     s->is_resized = true;
     return 0;
 }

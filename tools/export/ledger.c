@@ -89,7 +89,10 @@ int export_ledger(const struct export_options *opt,
     if (ret == 0) {
         json_t *lines = ledger_json(l);
 
-        if (opt->is_json)
+        if (json_object_size(lines) == 0)
+            ret = err_set(err, ERR_INPUT, "%s: holds no file of a pack",
+                          opt->pack);
+        else if (opt->is_json)
             cli_print_json(lines);
         else
             print_text(lines);
