@@ -423,6 +423,8 @@ struct jval jjson_parse(struct rt *rt, const char *text, size_t len)
         r.p = text + at;
         bad(&r, "not UTF-8");
     }
+    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+        bad(&r, "starts with a byte order mark");
     struct jval v = read_value(&r);
     skip_space(&r);
     if (r.p < r.end)

@@ -46,6 +46,9 @@ for bad in '{"n": 1, "n": 2}' '[1]' '{"n": 1' "$(printf '\357\273\277{}')" \
     one_line "one line"
     says "$T/c: " "names the file"
 done
+put c "$(printf '\357\273\277{}')"
+render 3 "a context behind a byte order mark"
+says "starts with a byte order mark" "is told so"
 put c '{}'
 put t '{% if %}'
 render 3 "a template that is none"
