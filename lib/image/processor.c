@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MAX_RATIO = 200 };
 static const char PREPROCESSOR[] = "preprocessor_config.json";
@@ -286,6 +287,23 @@ bool image_processor_is_there(struct ledger *ledger)
            (file && config_has(file, "image_processor"));
 }
 
+/* The patch of a pack that names none: each class of upstream's has its own. */
+static int default_patch(struct ledger *ledger, int64_t *out, struct err *err)
+{
+    static const char *const smaller[] = {"qwen2_vl", "qwen2_5_vl"};
+    const struct section *config;
+
+    *out = 16;
+    if (ledger_file(ledger, "config.json", &config, err))
+        return -1;
+    const char *type = json_string_value(
+        config ? json_object_get(config_object(config), "model_type") : NULL);
+    for (size_t i = 0; type && i < 2; i++)
+        if (strcasecmp(type, smaller[i]) == 0)
+            *out = 14;
+    return 0;
+}
+
 int image_processor_load(struct ledger *ledger, struct image_processor *out,
                          struct err *err)
 {
@@ -293,7 +311,6 @@ int image_processor_load(struct ledger *ledger, struct image_processor *out,
     struct sources from = {0};
 
     *out = (struct image_processor){
-        .patch = 16,
         .temporal = 2,
         .merge = 2,
         .is_rescaled = true,
@@ -301,7 +318,8 @@ int image_processor_load(struct ledger *ledger, struct image_processor *out,
         .mean = {0.5f, 0.5f, 0.5f},
         .std = {0.5f, 0.5f, 0.5f},
     };
-    if (open_sources(ledger, &from, err) ||
+    if (default_patch(ledger, &out->patch, err) ||
+        open_sources(ledger, &from, err) ||
         config_section(from.base, "media_proc_cfg", &media, err))
         return -1;
     if (media)

@@ -29,7 +29,8 @@ struct image_processor {
  * 'image_processor' of processor_config.json when there is one; either may
  * stand alone.  An object 'media_proc_cfg' is Kimi's.  A key that nobody reads
  * and that has meaning is refused by its name (ERR_UNSUPPORTED), and so is a
- * pack without pixel limits: upstream's defaults are another model's.
+ * pack without pixel limits: upstream's defaults are another model's.  Without
+ * 'patch_size' it is 14 where config.json says qwen2_vl or qwen2_5_vl, else 16.
  */
 int image_processor_load(struct ledger *ledger, struct image_processor *out,
                          struct err *err);

@@ -120,5 +120,17 @@ kimi '"patch_limit_on_one_side": 3, "merge_kernel_size": 1,' wide.png "[1, 2, 3]
     5e1ea2a7fe9f709a5b9d5f89857e760471709dce8cf9afa5c0d8e4aa4520a6fa "a limit on one side"
 kimi '"in_patch_limit": 4, "patch_size": 7, "merge_kernel_size": 2,' exif6.jpg "[1, 4, 2]" \
     25b56700e54f108502f5b8c477894426884d8b2486723657844d0b806a335928 "upright first"
+# mlx-vlm 0.6.3, Qwen2_5_VLProcessor and Qwen3VLProcessor.from_pretrained(pack).image_processor([image])
+printf '{"size": {"shortest_edge": 784, "longest_edge": 50176}}' >"$T/pack/preprocessor_config.json"
+while read -r model digest; do
+    printf '{"model_type": "%s"}' "$model" >"$T/pack/config.json"
+    runs 0 "no patch_size, $model" "$export" --json --pack "$T/pack" --image $files/wide.png
+    is "$(sed 's/.*"grid_thw": \(\[[^]]*\]\).*"patches_sha256": "\([0-9a-f]*\).*/\1 \2/' "$T/out")" "[1, 2, 6] $digest" \
+        "the default of its class"
+done <<'EOF'
+qwen2_vl 45c64108cda013736f3147ff546ebbcfed5d1ff9d90f1bf5806db4d81ae82697
+qwen2_5_vl 45c64108cda013736f3147ff546ebbcfed5d1ff9d90f1bf5806db4d81ae82697
+qwen3_vl c286676c336e3b0276f30ba2e864e29b0e11fa5ec948b41436e0a43f5df12471
+EOF
 runs 6 "a full disk is a failure" sh -c "'$export' --image $files/rgb.png >/dev/full"
 done_testing

@@ -66,15 +66,23 @@ ODD = {
     "do_resize": [True, False, None], "resample": [3, 2, None, "bicubic"], "fps": [2], "mood": [1]}
 
 
-def odd_files(r, top):
+# whose class of upstream's has another default patch_size, by model_type of config.json
+DEFAULT_PATCH = {"qwen2_vl": 14, "qwen2_5_vl": 14, "qwen3_vl": 16, "qwen3_5": 16, None: 16}
+
+
+def odd_files(r, top, model):
     """preprocessor_config.json with odd values, now and then what goes over it."""
     config, over = {"patch_size": 14, "size": {"shortest_edge": 784, "longest_edge": 50176}, **colors(r)}, {}
     for to in [config] * r.choice([1, 1, 2]) + [over] * r.choice([0, 0, 0, 1]):
         key = r.choice(list(ODD))
         to[key] = r.choice(ODD[key])
     files = {"preprocessor_config.json": config, "processor_config.json": {"image_processor": over}}
+    if r.random() < 0.2:
+        config.pop("patch_size", None)
     if r.random() < 0.3:  # as Transformers 5 saves a processor
         files = {"processor_config.json": {"image_processor": config, "processor_class": "Qwen3VLProcessor"}}
+    if model:
+        files["config.json"] = {"model_type": model}
     for name, value in files.items():
         with open(os.path.join(top, name), "w", encoding="utf-8") as f:
             json.dump(value, f)
@@ -109,9 +117,10 @@ def odd_kimi(r, image, top):
 
 
 def odd(r, image, top):
-    files = odd_files(r, top)
+    model = r.choice(list(DEFAULT_PATCH))
+    files = odd_files(r, top, model)
     try:
-        got = Qwen3VLImageProcessor(**_qwen_vl_image_kwargs(top))([image])
+        got = Qwen3VLImageProcessor(**_qwen_vl_image_kwargs(top, DEFAULT_PATCH[model]))([image])
     except Exception:  # of whatever kind
         return files, None, None
     return files, got["image_grid_thw"][0].tolist(), got["pixel_values"]
