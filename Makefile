@@ -256,7 +256,7 @@ oracle-tokenizer: $O/assay-export $(ORACLE_PYTHON)
 	    --seed $(ORACLE_SEED) --strings $(ORACLE_TEXTS) $(ORACLE_PACKS)
 	$(ORACLE_PYTHON) tests/oracle/tokenizer_patterns.py --export $< --seed $(ORACLE_SEED)
 	$(ORACLE_PYTHON) tests/oracle/tokenizer_classes.py --export $< --seed $(ORACLE_SEED)
-oracle-jinja: $O/tests/jinja_goldens_test $(ORACLE_PYTHON)
+oracle-jinja: $O/tests/jinja_goldens_test $O/assay-export $(ORACLE_PYTHON)
 	@mkdir -p $O/oracle
 	$(ORACLE_PYTHON) tests/oracle/jinja_generate.py $(ORACLE_TEMPLATES) \
 	    $(ORACLE_SEED) >$O/oracle/jinja.jsonl
@@ -268,6 +268,7 @@ oracle-jinja: $O/tests/jinja_goldens_test $(ORACLE_PYTHON)
 	    $(ORACLE_SEED) >$O/oracle/jinja_sources.jsonl
 	$< $O/oracle/jinja.jsonl $O/oracle/jinja_families.jsonl \
 	    $O/oracle/jinja_scopes.jsonl $O/oracle/jinja_sources.jsonl
+	$(ORACLE_PYTHON) tests/oracle/chat_differential.py --export $O/assay-export --seed $(ORACLE_SEED)
 oracle-image: $O/assay-export $(ORACLE_PYTHON)
 	$(ORACLE_PYTHON) tests/oracle/image_differential.py --export $< \
 	    --seed $(ORACLE_SEED) --images $(ORACLE_IMAGES)

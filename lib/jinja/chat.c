@@ -161,8 +161,10 @@ static bool is_token_key(const char *key)
     return n > 6 && strcmp(key + n - 6, "_token") == 0;
 }
 
-/* The tokens that are set: the seven that have names, then a model's own. */
-static void set_tokens(json_t *context, const json_t *config)
+/* The tokens that are set: the seven that have names, then a model's own; and
+ * the class's where the files say nothing, not even null. */
+static void set_tokens(json_t *context, const json_t *config,
+                       const char *const *defaults)
 {
     const json_t *extra = json_object_get(config, "extra_special_tokens");
     const json_t *own =
@@ -181,6 +183,9 @@ static void set_tokens(json_t *context, const json_t *config)
     }
     json_object_foreach((json_t *)own, key, value)
         set_token(context, key, value);
+    for (; defaults && *defaults; defaults += 2)
+        if (!json_object_get(config, defaults[0]))
+            json_object_set_new(context, defaults[0], json_string(defaults[1]));
 }
 
 static int check_objects(const json_t *list, const char *what, struct err *err)
@@ -384,7 +389,7 @@ static json_t *make_context(const json_t *config,
                                        : json_null());
     json_object_set_new(context, "add_generation_prompt",
                         json_boolean(request->add_generation_prompt));
-    set_tokens(context, config);
+    set_tokens(context, config, request->class_tokens);
     ret = set_flags(context, request->flags, err);
 out:
     json_decref(messages);
@@ -397,23 +402,29 @@ out:
 
 /* --- the prompt --- */
 
-/* [*from, *to) without Python's white space around it. */
-static void strip(const char *data, size_t *from, size_t *to)
+/* Where [from, to) begins, and ends, without Python's white space around it. */
+static size_t strip_start(const char *data, size_t from, size_t to)
 {
-    while (*from < *to) {
-        size_t at = *from;
+    while (from < to) {
+        size_t at = from;
 
         if (!juni_is(juni_next(data, &at), JUNI_SPACE))
             break;
-        *from = at;
+        from = at;
     }
-    while (*from < *to) {
-        size_t at = *to;
+    return from;
+}
+
+static size_t strip_end(const char *data, size_t from, size_t to)
+{
+    while (from < to) {
+        size_t at = to;
 
         if (!juni_is(juni_before(data, &at), JUNI_SPACE))
             break;
-        *to = at;
+        to = at;
     }
+    return to;
 }
 
 /* Cuts the prompt, out[begin..], where the last message's text ends. */
@@ -426,7 +437,8 @@ static int cut_final(struct buf *out, size_t begin, const json_t *text,
     const char *found = NULL;
     char *p = out->data ? out->data + begin : NULL, *end = out->data + out->len;
 
-    strip(content, &from, &to);
+    from = strip_start(content, from, to);
+    to = strip_end(content, from, to);
     while (p && (p = memmem(p, (size_t)(end - p), final_tag, tag)))
         found = p++;
     if (!found || (to > from && !memmem(out->data + begin, out->len - begin,
@@ -435,12 +447,8 @@ static int cut_final(struct buf *out, size_t begin, const json_t *text,
                        "continue_final_message: the last message is not in "
                        "what the template gives");
     at = (size_t)(found - out->data);
-    if (at + tag >= out->len || out->data[at + tag] != ' ') {
-        size_t first = begin;
-
-        strip(out->data, &first, &at);
-        at = first > at ? begin : at;
-    }
+    if (at + tag >= out->len || out->data[at + tag] != ' ')
+        at = strip_end(out->data, begin, at);
     buf_cut(out, at);
     return 0;
 }

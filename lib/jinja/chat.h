@@ -20,14 +20,16 @@
  * A pack without any is ERR_UNSUPPORTED.
  *
  * Variables: messages, tools, documents (None when absent),
- * add_generation_prompt, the special tokens that tokenizer_config.json sets,
- * then the flags, which replace a special token of the same name.
+ * add_generation_prompt, the special tokens that tokenizer_config.json sets or,
+ * where it does not name them, the pack's class has, then the flags, which
+ * replace a special token of the same name.
  */
 struct chat_request {
     const json_t *messages;  /* a list of objects, not empty */
     const json_t *tools;     /* a list of objects; NULL or null: none */
     const json_t *documents; /* the same */
     const json_t *flags;     /* an object: enable_thinking, ...; may be NULL */
+    const char *const *class_tokens; /* key, token, ..., NULL; or NULL */
     bool add_generation_prompt;
     /* NULL, or the last message is left open: this field of it, "content",
      * ends the prompt.  Another field is 5.24's; 5.5.0 takes any as true. */

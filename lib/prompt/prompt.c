@@ -65,9 +65,12 @@ int prompt_render(const char *pack, struct ledger *ledger,
         .options = {protocol->transformers, c->now ? c->now : protocol->now},
         .ledger = ledger,
     };
+    struct ledger *own = ledger ? NULL : ledger_new(pack);
     char *continued = NULL;
     int ret = -1;
 
+    if (own)
+        request.ledger = own;
     if (c->has_thinking)
         json_object_set_new(flags, "enable_thinking",
                             json_boolean(c->thinking));
@@ -78,10 +81,13 @@ int prompt_render(const char *pack, struct ledger *ledger,
     request.continue_field = continued;
     request.add_generation_prompt = !continued;
     if (take_flag(flags, "add_generation_prompt",
-                  &request.add_generation_prompt, err))
+                  &request.add_generation_prompt, err) ||
+        tokenizer_class_tokens(pack, request.ledger, protocol->transformers,
+                               &request.class_tokens, err))
         goto out;
     ret = chat_render_more(pack, &request, results, out, err);
 out:
+    ledger_free(own);
     json_decref(flags);
     free(continued);
     return ret;

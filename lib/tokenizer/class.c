@@ -5,6 +5,7 @@
 #include "tokenizer/class.h"
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "json/window.h"
 
 #include <stdio.h>
@@ -194,24 +195,44 @@ static void read_clean_up(const struct section *config, struct rebuild *out)
                            json_is_true(config_value(config, even_bpe)));
 }
 
+/* The class of a pack, by name: a constant, or one that p holds. */
+static int choose(struct tokenizer *t, struct pack *p,
+                  const struct section **config, const char **name,
+                  struct err *err)
+{
+    const struct section *model;
+
+    if (ledger_file(t->ledger, "tokenizer_config.json", config, err) ||
+        ledger_file(t->ledger, "config.json", &model, err))
+        return -1;
+    read_pack(t, *config, model, p);
+    *name = p->version == CLASS_5_24 ? choose_5_24(p) : choose_5_5(p);
+    return 0;
+}
+
+static void pack_release(struct pack *p)
+{
+    free(p->named);
+    free(p->model);
+}
+
 int class_read(struct tokenizer *t, const char *file, struct rebuild *out,
                bool *is_known, struct err *err)
 {
-    const struct section *config = NULL, *model = NULL;
+    const struct section *config = NULL;
     struct pack p = {.file = file};
+    const char *name;
     int ret = 0;
 
     *is_known = false;
     if (!t->ledger)
         return 0;
-    if (ledger_file(t->ledger, "tokenizer_config.json", &config, err) ||
-        ledger_file(t->ledger, "config.json", &model, err) ||
-        (config && class_check(config, err)))
-        return -1;
-    read_pack(t, config, model, &p);
+    if (choose(t, &p, &config, &name, err) ||
+        (config && class_check(config, err))) {
+        ret = -1;
+        goto out;
+    }
     out->version = p.version;
-    const char *name =
-        p.version == CLASS_5_24 ? choose_5_24(&p) : choose_5_5(&p);
     out->kind = class_kind_find(name);
     read_clean_up(config, out);
     *is_known = out->kind || !bsearch(name, class_names, class_names_count,
@@ -233,7 +254,29 @@ int class_read(struct tokenizer *t, const char *file, struct rebuild *out,
                        "tokenizer_class '%s' is not known here: tokenizer.json "
                        "is taken as it is",
                        name);
-    free(p.named);
-    free(p.model);
+out:
+    pack_release(&p);
+    return ret;
+}
+
+int tokenizer_class_tokens(const char *pack, struct ledger *ledger,
+                           const char *transformers, const char *const **tokens,
+                           struct err *err)
+{
+    struct tokenizer *t = tokenizer_new();
+    char *file = path_join(pack, "tokenizer.json");
+    struct pack p = {.file = file};
+    const struct section *config;
+    const char *name;
+
+    t->ledger = ledger;
+    t->transformers = transformers;
+    int ret = choose(t, &p, &config, &name, err);
+    const struct class_kind *kind = ret ? NULL : class_kind_find(name);
+
+    *tokens = kind ? kind->specials : NULL;
+    pack_release(&p);
+    free(file);
+    tokenizer_free(t);
     return ret;
 }

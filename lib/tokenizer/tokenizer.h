@@ -91,6 +91,15 @@ size_t tokenizer_size(const struct tokenizer *t);
 /* The tokenizer_class that the pack names, or NULL. */
 const char *tokenizer_class(const struct tokenizer *t);
 
+/*
+ * The special tokens that the pack's class has where the pack's files name
+ * none: key, token, key, token, NULL; *tokens is NULL where it has none.
+ * transformers is the version whose class is meant, or NULL.
+ */
+int tokenizer_class_tokens(const char *pack, struct ledger *ledger,
+                           const char *transformers, const char *const **tokens,
+                           struct err *err);
+
 /* Whose tables decide what, for records: Unicode versions, and PCRE2's own. */
 struct tokenizer_versions {
     const char *normalization, *patterns, *lower_case, *punctuation, *pcre2;

@@ -82,4 +82,24 @@ a" "2 5 2 " "B5: a newline by itself, though the vocabulary has a and newline"
 ids "<t> a" "10 2 " "B6: the space after a token that strips"
 ids "<t>a b" "10 2 4 3 " "B6: the same text decoded, other ids"
 ids " <t>  a" "4 10 2 " "B6: only on the side it says"
+
+# special tokens that a class has where the pack is silent: apply_chat_template's
+# texts over this tokenizer.json, transformers 5.5.0 and 5.24.0 alike
+put pack/chat_template.jinja '{{ [bos_token, eos_token, unk_token, pad_token, mask_token, prefix_token] }}'
+put cases '[{"name": "c", "messages": [{"role": "user", "content": "x"}]}]'
+tokens() { # CLASS KEYS TEXT
+    put pack/tokenizer_config.json "{\"tokenizer_class\": \"$1\"$2}"
+    for version in 5.5.0 5.24.0; do
+        put p "{\"transformers\": \"$version\"}"
+        runs 0 "$1, $version" "$export" --pack "$T/pack" --cases "$T/cases" --render c --protocol "$T/p"
+        is "$(cat "$T/out")" "$3" "$1, $version: its own special tokens, where the pack has none"
+    done
+}
+tokens LlamaTokenizer '' "['<s>', '</s>', '<unk>', Undefined, Undefined, Undefined]"
+tokens GPT2TokenizerFast ', "bos_token": null, "eos_token": "<e>"' \
+    "[Undefined, '<e>', '<|endoftext|>', Undefined, Undefined, Undefined]"
+tokens Qwen2Tokenizer '' "[Undefined, '<|endoftext|>', '<|endoftext|>', '<|endoftext|>', Undefined, Undefined]"
+tokens GemmaTokenizer ', "mask_token": null' "['<bos>', '<eos>', '<unk>', '<pad>', Undefined, Undefined]"
+tokens CodeLlamaTokenizer '' "['<s>', '</s>', '<unk>', Undefined, Undefined, '▁<PRE>']"
+tokens PreTrainedTokenizerFast '' "[Undefined, Undefined, Undefined, Undefined, Undefined, Undefined]"
 done_testing

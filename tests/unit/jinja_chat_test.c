@@ -212,6 +212,10 @@ static void continued(void)
         "{% for m in messages %}<{{ m.content|trim }}>{% endfor %}");
     is_prompt((struct ask){text, NULL, NULL, NULL, false, true, NULL},
               "<q><Sure", "trimmed by the template, trimmed here");
+    put("chat_template.jinja", "{{ '\\n ' }}{{ messages[0].content|trim }}");
+    is_prompt((struct ask){"[{\"role\": \"user\", \"content\": \" \"}]", NULL,
+                           NULL, NULL, false, true, NULL},
+              "", "trimmed to nothing where nothing but white space stands");
     put("chat_template.jinja", "{% for m in messages %}{% for p in m.content "
                                "%}[{{ p.text }}]{% endfor %}{% endfor %}");
     is_prompt((struct ask){list, NULL, NULL, NULL, false, true, NULL}, "[a][b",
