@@ -6,7 +6,6 @@
 #include "models/eager_ops.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct act op_kept_norm(struct ops *o, const struct act *x,
                         const struct param *weight, double eps)
@@ -140,7 +139,6 @@ struct act op_grouped(struct ops *o, const struct act *x,
                       const struct dense_weight *w, int64_t groups)
 {
     struct act y = ops_new(o, x->rows, w->out, x->dtype);
-    size_t size = act_is_wide(x) ? sizeof(double) : sizeof(float);
     int64_t in = x->cols / groups, out = w->out / groups;
 
     BUG_ON(x->cols % groups || w->out % groups || w->in != in);
@@ -151,10 +149,7 @@ struct act op_grouped(struct ops *o, const struct act *x,
         struct act to = op_dense(o, &from, &part, NULL);
 
         y.dtype = to.dtype;
-        for (int64_t r = 0; r < x->rows; r++)
-            memcpy((char *)y.data + (size_t)(r * w->out + g * out) * size,
-                   (const char *)to.data + (size_t)(r * out) * size,
-                   (size_t)out * size);
+        act_put(&y, g * out, &to, 0, out);
         ops_release(o, mark);
     }
     return y;

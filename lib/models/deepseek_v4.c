@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "kernels/elementary.h"
 #include "kernels/round.h"
-#include "kernels/softmax.h"
 #include "models/deepseek_v4_internal.h"
 #include "models/eager_ops.h"
 #include "models/hyper_layer.h"
@@ -147,19 +146,6 @@ static void sqrt_softplus(const struct act *x)
     op_round(x);
 }
 
-static void softmax(const struct act *x)
-{
-    for (int64_t r = 0; r < x->rows; r++) {
-        struct act row = act_rows(x, r, 1);
-
-        if (act_is_wide(x))
-            softmax_row_f64(act_d(&row), act_d(&row), x->cols);
-        else
-            softmax_vec_row(act_f(&row), act_f(&row), x->cols);
-    }
-    op_round(x);
-}
-
 static void score(const struct decoder *d, const struct act *logits)
 {
     enum scoring scoring = deepseek_of(d)->scoring;
@@ -169,7 +155,7 @@ static void score(const struct decoder *d, const struct act *logits)
     else if (scoring == SIGMOID)
         op_eager_sigmoid(logits);
     else
-        softmax(logits);
+        op_eager_softmax(logits);
 }
 
 /* The experts that the layer's table gives to every row's id. */

@@ -6,6 +6,7 @@
 #include "kernels/eager.h"
 #include "kernels/linear.h"
 #include "kernels/moments.h"
+#include "kernels/softmax.h"
 
 enum dtype ops_compute(enum precision p)
 {
@@ -118,6 +119,19 @@ void op_eager_sigmoid(const struct act *x)
         eager_sigmoid_f64(act_d(x), act_d(x), n);
     else
         eager_sigmoid(act_f(x), act_f(x), n, x->dtype);
+}
+
+void op_eager_softmax(const struct act *x)
+{
+    for (int64_t r = 0; r < x->rows; r++) {
+        struct act row = act_rows(x, r, 1);
+
+        if (act_is_wide(x))
+            softmax_row_f64(act_d(&row), act_d(&row), x->cols);
+        else
+            softmax_vec_row(act_f(&row), act_f(&row), x->cols);
+    }
+    op_round(x);
 }
 
 struct act op_sdpa(struct ops *o, const struct act *q, const struct act *k,

@@ -46,6 +46,10 @@ void op_silu_by_channel(const struct act *x);
  * takes the last few values of a tensor by another exp (kernels/eager.h). */
 void op_eager_sigmoid(const struct act *x);
 
+/* Softmax of each row as PyTorch's vectorised one computes it
+ * (kernels/softmax.h), rounded once; in place. */
+void op_eager_softmax(const struct act *x);
+
 /*
  * Attention of all rows of one sequence over its own rows.  The kind is that of
  * the rounding precisions; f32 and f64 always take SDPA_MATH.  One rounding to

@@ -5,9 +5,6 @@
 #include "kernels/streams.h"
 #include "models/eager_ops.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- configuration and tensors ---- */
 
 int hyper_read(struct hyper *h, const struct section *s, int64_t hidden,
@@ -165,13 +162,8 @@ void op_hyper_mix(const struct hyper *h, const struct hyper_site *site,
 void op_hyper_spread(const struct hyper *h, const struct act *embedded,
                      const struct act *x)
 {
-    size_t size = act_is_wide(x) ? sizeof(double) : sizeof(float);
-    size_t row = (size_t)h->hidden * size;
-
-    for (int64_t r = 0; r < x->rows; r++)
-        for (int64_t k = 0; k < h->streams; k++)
-            memcpy((char *)x->data + (size_t)(r * h->streams + k) * row,
-                   (const char *)embedded->data + (size_t)r * row, row);
+    for (int64_t k = 0; k < h->streams; k++)
+        act_put(x, k * h->hidden, embedded, 0, h->hidden);
 }
 
 void op_hyper_head(struct ops *o, const struct hyper *h,

@@ -16,7 +16,6 @@
 #include "base/mem.h"
 #include "kernels/residual.h"
 #include "kernels/situ.h"
-#include "kernels/softmax.h"
 #include "models/decoder.h"
 #include "models/eager_ops.h"
 #include "models/kda.h"
@@ -363,21 +362,14 @@ static struct act part_of(struct ops *o, const struct act *x, int64_t k,
 
 static void put_part(const struct act *x, int64_t k, const struct act *from)
 {
-    size_t size = act_is_wide(x) ? sizeof(double) : sizeof(float);
-
-    for (int64_t r = 0; r < x->rows; r++)
-        memcpy((char *)x->data + (size_t)(r * x->cols + k * from->cols) * size,
-               (const char *)from->data + (size_t)(r * from->cols) * size,
-               (size_t)from->cols * size);
+    act_put(x, k * from->cols, from, 0, from->cols);
 }
 
 static void spread(struct decoder_pass *p, const struct act *embedded,
                    const struct act *x)
 {
-    size_t size = act_is_wide(x) ? sizeof(double) : sizeof(float);
-
     (void)p;
-    memset(x->data, 0, (size_t)(x->rows * x->cols) * size);
+    memset(x->data, 0, (size_t)(x->rows * x->cols) * act_value_size(x));
     put_part(x, 0, embedded);
 }
 
@@ -422,18 +414,10 @@ static struct act situ_unit(struct ops *o, const struct act *gate,
 
 static void score(const struct decoder *d, const struct act *x)
 {
-    if (!kimi3_of(d)->is_softmax) {
+    if (kimi3_of(d)->is_softmax)
+        op_eager_softmax(x);
+    else
         op_eager_sigmoid(x);
-        return;
-    }
-    for (int64_t r = 0; r < x->rows; r++) {
-        struct act row = act_rows(x, r, 1);
-
-        if (act_is_wide(x))
-            softmax_row_f64(act_d(&row), act_d(&row), row.cols);
-        else
-            softmax_vec_row(act_f(&row), act_f(&row), row.cols);
-    }
 }
 
 /* Experts that see a latent of x: routing sees x itself. */

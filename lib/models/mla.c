@@ -5,7 +5,6 @@
 #include "models/eager_ops.h"
 
 #include <math.h>
-#include <string.h>
 
 static int64_t key_dim(const struct mla *m)
 {
@@ -71,17 +70,11 @@ static void copy_columns(const struct act *y, int64_t to, const struct act *x,
                          int64_t from, int64_t count, int64_t heads,
                          bool is_shared)
 {
-    size_t size = act_is_wide(x) ? sizeof(double) : sizeof(float);
     int64_t width = y->cols / heads;
     int64_t step = is_shared ? 0 : x->cols / heads;
 
-    for (int64_t r = 0; r < x->rows; r++)
-        for (int64_t h = 0; h < heads; h++)
-            memcpy((char *)y->data +
-                       (size_t)(r * y->cols + h * width + to) * size,
-                   (const char *)x->data +
-                       (size_t)(r * x->cols + h * step + from) * size,
-                   (size_t)count * size);
+    for (int64_t h = 0; h < heads; h++)
+        act_put(y, h * width + to, x, h * step + from, count);
 }
 
 static const struct param *bias_of(const struct mla *m, const struct param *b)

@@ -14,7 +14,6 @@
 #include "models/qwen3_5.h"
 
 #include "base/mem.h"
-#include "kernels/softmax.h"
 #include "models/decoder.h"
 #include "models/eager_ops.h"
 #include "models/gated_net.h"
@@ -293,14 +292,7 @@ static struct act attention(struct decoder_pass *p,
 static void score(const struct decoder *d, const struct act *logits)
 {
     (void)d;
-    for (int64_t r = 0; r < logits->rows; r++) {
-        struct act row = act_rows(logits, r, 1);
-
-        if (act_is_wide(logits))
-            softmax_row_f64(act_d(&row), act_d(&row), row.cols);
-        else
-            softmax_vec_row(act_f(&row), act_f(&row), row.cols);
-    }
+    op_eager_softmax(logits);
 }
 
 /* The shared expert times sigmoid(shared_gate x). */

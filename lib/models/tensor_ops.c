@@ -90,20 +90,33 @@ struct act ops_zeros(struct ops *o, int64_t rows, int64_t cols)
 
 struct act act_rows(const struct act *a, int64_t first, int64_t count)
 {
-    size_t size = act_is_wide(a) ? sizeof(double) : sizeof(float);
+    size_t row = (size_t)a->cols * act_value_size(a);
 
     BUG_ON(first < 0 || count < 0 || first + count > a->rows);
-    return (struct act){(char *)a->data + (size_t)(first * a->cols) * size,
-                        count, a->cols, a->dtype};
+    return (struct act){(char *)a->data + (size_t)first * row, count, a->cols,
+                        a->dtype};
 }
 
 void act_copy(const struct act *dst, const struct act *src)
 {
-    size_t size = act_is_wide(src) ? sizeof(double) : sizeof(float);
-
     BUG_ON(dst->rows != src->rows || dst->cols != src->cols ||
            act_is_wide(dst) != act_is_wide(src));
-    memcpy(dst->data, src->data, (size_t)(src->rows * src->cols) * size);
+    memcpy(dst->data, src->data,
+           (size_t)(src->rows * src->cols) * act_value_size(src));
+}
+
+void act_put(const struct act *dst, int64_t to, const struct act *src,
+             int64_t from, int64_t count)
+{
+    size_t size = act_value_size(src);
+
+    BUG_ON(dst->rows != src->rows || act_is_wide(dst) != act_is_wide(src) ||
+           count < 0 || to < 0 || to + count > dst->cols || from < 0 ||
+           from + count > src->cols);
+    for (int64_t r = 0; r < src->rows; r++)
+        memcpy((char *)dst->data + (size_t)(r * dst->cols + to) * size,
+               (const char *)src->data + (size_t)(r * src->cols + from) * size,
+               (size_t)count * size);
 }
 
 /* ---- dtypes ---- */
@@ -337,13 +350,8 @@ struct act op_columns(struct ops *o, const struct act *x, int64_t first,
                       int64_t count)
 {
     struct act y = ops_new(o, x->rows, count, x->dtype);
-    size_t size = act_is_wide(x) ? sizeof(double) : sizeof(float);
 
-    BUG_ON(first < 0 || first + count > x->cols);
-    for (int64_t r = 0; r < x->rows; r++)
-        memcpy((char *)y.data + (size_t)(r * count) * size,
-               (const char *)x->data + (size_t)(r * x->cols + first) * size,
-               (size_t)count * size);
+    act_put(&y, 0, x, first, count);
     return y;
 }
 

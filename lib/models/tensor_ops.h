@@ -45,11 +45,22 @@ static inline bool act_is_wide(const struct act *a)
     return a->dtype == DTYPE_F64;
 }
 
+/* Bytes of one of its values. */
+static inline size_t act_value_size(const struct act *a)
+{
+    return act_is_wide(a) ? sizeof(double) : sizeof(float);
+}
+
 /* Rows [first, first + count), in place. */
 struct act act_rows(const struct act *a, int64_t first, int64_t count);
 
 /* Copies values; the shapes agree, dst's dtype is promoted from src's. */
 void act_copy(const struct act *dst, const struct act *src);
+
+/* Copies columns [from, from + count) of src's rows to those of dst's from
+ * `to`; both have as many rows. */
+void act_put(const struct act *dst, int64_t to, const struct act *src,
+             int64_t from, int64_t count);
 
 /*
  * The order in which linear layers add up, by name in stage records.  written:
