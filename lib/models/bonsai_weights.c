@@ -4,43 +4,33 @@
 #include "base/bug.h"
 #include "base/mem.h"
 #include "models/bonsai_slots.h"
+#include "models/weight_buffer.h"
 #include "models/weight_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64 };
-static const size_t POOL_CAP = (size_t)1 << 36;
-
-/* One buffer, handed out front to back. */
-struct pool {
-    char *base;
-    size_t size, used;
-};
+static const size_t BUFFER_CAP = (size_t)1 << 36;
 
 struct bonsai_weights {
     const struct bonsai_config *config;
     struct safetensors *st;
     bool is_kept;
-    struct pool pool;            /* parts that are read and dropped */
-    struct pool *layer_pools;    /* kept layers: one each */
-    struct bonsai_layer *layers; /* kept layers, or one */
-    int64_t *bytes_read;         /* by place in the pack */
+    struct weight_buffer buffer;         /* parts that are read and dropped */
+    struct weight_buffer *layer_buffers; /* kept layers: one each */
+    struct bonsai_layer *layers;         /* kept layers, or one */
+    int64_t *bytes_read;                 /* by place in the pack */
 };
 
 /* ---- sizes ---- */
 
-static size_t round_up(size_t n)
-{
-    return (n + ALIGN - 1) / ALIGN * ALIGN;
-}
-
 static size_t packed_bytes(int64_t rows, int64_t in)
 {
-    return round_up((size_t)(rows * (in / BONSAI_WORD)) * sizeof(uint32_t)) +
-           2 * round_up((size_t)(rows * (in / BONSAI_GROUP)) *
-                        sizeof(uint16_t));
+    return weight_buffer_piece((size_t)(rows * (in / BONSAI_WORD)) *
+                               sizeof(uint32_t)) +
+           2 * weight_buffer_piece((size_t)(rows * (in / BONSAI_GROUP)) *
+                                   sizeof(uint16_t));
 }
 
 static size_t slot_bytes(const struct bonsai_weights *w,
@@ -52,9 +42,11 @@ static size_t slot_bytes(const struct bonsai_weights *w,
     case SLOT_PACKED:
         return packed_bytes(slot->shape.size[0], slot->shape.size[1]);
     case SLOT_DENSE:
-        return round_up((size_t)safetensors_find(w->st, slot->name)->bytes);
+        return weight_buffer_piece(
+            (size_t)safetensors_find(w->st, slot->name)->bytes);
     default: /* raw bytes, and both widenings */
-        return 2 * round_up(n * sizeof(float)) + round_up(n * sizeof(double));
+        return 2 * weight_buffer_piece(n * sizeof(float)) +
+               weight_buffer_piece(n * sizeof(double));
     }
 }
 
@@ -117,11 +109,9 @@ struct bonsai_weights *bonsai_weights_open(const struct bonsai_config *config,
         xcalloc(safetensors_count(w->st) + 1, sizeof(*w->bytes_read));
     w->layers =
         xcalloc(is_kept ? (size_t)config->text.layers : 1, sizeof(*w->layers));
-    w->layer_pools =
-        xcalloc((size_t)config->text.layers, sizeof(*w->layer_pools));
-    w->pool.size = largest_part(w);
-    w->pool.base = mem_array(w->pool.size, 1, POOL_CAP, err);
-    ret = w->pool.base ? 0 : -1;
+    w->layer_buffers =
+        xcalloc((size_t)config->text.layers, sizeof(*w->layer_buffers));
+    ret = weight_buffer_reserve(&w->buffer, largest_part(w), BUFFER_CAP, err);
 out:
     if (ret) {
         bonsai_weights_close(w);
@@ -134,13 +124,13 @@ void bonsai_weights_close(struct bonsai_weights *w)
 {
     if (!w)
         return;
-    if (w->layer_pools)
+    if (w->layer_buffers)
         for (int64_t i = 0; i < w->config->text.layers; i++)
-            free(w->layer_pools[i].base);
-    free(w->layer_pools);
+            free(w->layer_buffers[i].base);
+    free(w->layer_buffers);
     free(w->bytes_read);
     free(w->layers);
-    free(w->pool.base);
+    free(w->buffer.base);
     safetensors_close(w->st);
     free(w);
 }
@@ -156,7 +146,7 @@ enum dtype bonsai_weights_dtype(const struct bonsai_weights *w,
 
 size_t bonsai_weights_bytes(const struct bonsai_weights *w)
 {
-    return w->pool.size;
+    return w->buffer.size;
 }
 
 /* ---- reading ---- */
@@ -164,15 +154,6 @@ size_t bonsai_weights_bytes(const struct bonsai_weights *w)
 static const char *head_path(const struct bonsai_config *c)
 {
     return c->text.is_tied ? "model.embed_tokens" : "lm_head";
-}
-
-static void *take(struct pool *pool, size_t bytes)
-{
-    void *p = pool->base + pool->used;
-
-    pool->used += round_up(bytes);
-    BUG_ON(pool->used > pool->size);
-    return p;
 }
 
 static int read_bytes(struct bonsai_weights *w, const struct tensor_info *info,
@@ -187,20 +168,20 @@ static int read_bytes(struct bonsai_weights *w, const struct tensor_info *info,
 }
 
 /* Rows [first, first + count) of a two-dimensional tensor. */
-static void *read_rows(struct bonsai_weights *w, struct pool *pool,
+static void *read_rows(struct bonsai_weights *w, struct weight_buffer *buffer,
                        const char *name, int64_t first, int64_t count,
                        struct err *err)
 {
     const struct tensor_info *info = safetensors_find(w->st, name);
     int64_t row = info->bytes / info->shape.size[0];
-    void *data = take(pool, (size_t)(row * count));
+    void *data = weight_buffer_take(buffer, (size_t)(row * count));
 
     if (read_bytes(w, info, first * row, row * count, data, err))
         return NULL;
     return data;
 }
 
-static int read_packed(struct bonsai_weights *w, struct pool *pool,
+static int read_packed(struct bonsai_weights *w, struct weight_buffer *buffer,
                        const char *path, int64_t first, int64_t count,
                        int64_t in, struct linear *out, struct err *err)
 {
@@ -213,16 +194,16 @@ static int read_packed(struct bonsai_weights *w, struct pool *pool,
     out->weight.out = count;
     out->weight.in = in;
     snprintf(name, sizeof(name), "language_model.%s.weight", path);
-    out->weight.codes = read_rows(w, pool, name, first, count, err);
+    out->weight.codes = read_rows(w, buffer, name, first, count, err);
     snprintf(name, sizeof(name), "language_model.%s.scales", path);
     if (out->weight.codes)
-        out->weight.scales = read_rows(w, pool, name, first, count, err);
+        out->weight.scales = read_rows(w, buffer, name, first, count, err);
     if (!out->weight.codes || !out->weight.scales)
         return -1;
-    size_t mark = pool->used;
+    size_t mark = buffer->used;
     snprintf(name, sizeof(name), "language_model.%s.biases", path);
-    const uint16_t *biases = read_rows(w, pool, name, first, count, err);
-    pool->used = mark; /* only to be checked */
+    const uint16_t *biases = read_rows(w, buffer, name, first, count, err);
+    buffer->used = mark; /* only to be checked */
     if (!biases)
         return -1;
     if (packed_check(&out->weight, biases, err))
@@ -232,27 +213,27 @@ static int read_packed(struct bonsai_weights *w, struct pool *pool,
     return 0;
 }
 
-static int read_param(struct bonsai_weights *w, struct pool *pool,
+static int read_param(struct bonsai_weights *w, struct weight_buffer *buffer,
                       const struct slot *slot, struct err *err)
 {
     const struct tensor_info *info = safetensors_find(w->st, slot->name);
     struct param *p = slot->target;
     size_t n = (size_t)shape_count(&info->shape);
-    float *f = take(pool, n * sizeof(*f));
-    double *d = take(pool, n * sizeof(*d));
-    size_t mark = pool->used;
-    void *raw = take(pool, (size_t)info->bytes);
+    float *f = weight_buffer_take(buffer, n * sizeof(*f));
+    double *d = weight_buffer_take(buffer, n * sizeof(*d));
+    size_t mark = buffer->used;
+    void *raw = weight_buffer_take(buffer, (size_t)info->bytes);
 
     if (read_bytes(w, info, 0, info->bytes, raw, err))
         return -1;
     dtype_to_f32(info->dtype, raw, n, f);
     dtype_to_f64(info->dtype, raw, n, d);
-    pool->used = mark;
+    buffer->used = mark;
     *p = (struct param){info->dtype, (int64_t)n, f, d};
     return 0;
 }
 
-static int read_dense(struct bonsai_weights *w, struct pool *pool,
+static int read_dense(struct bonsai_weights *w, struct weight_buffer *buffer,
                       const struct slot *slot, struct err *err)
 {
     const struct tensor_info *info = safetensors_find(w->st, slot->name);
@@ -262,26 +243,26 @@ static int read_dense(struct bonsai_weights *w, struct pool *pool,
     dense->dtype = info->dtype;
     dense->out = out;
     dense->in = shape_count(&info->shape) / out;
-    dense->data = read_rows(w, pool, slot->name, 0, out, err);
+    dense->data = read_rows(w, buffer, slot->name, 0, out, err);
     return dense->data ? 0 : -1;
 }
 
-static int read_slots(struct bonsai_weights *w, struct pool *pool,
+static int read_slots(struct bonsai_weights *w, struct weight_buffer *buffer,
                       const struct slots *s, struct err *err)
 {
-    pool->used = 0;
+    buffer->used = 0;
     for (size_t i = 0; i < s->count; i++) {
         const struct slot *slot = &s->at[i];
         int64_t out = slot->shape.size[0], in = slot->shape.size[1];
         int ret;
 
         if (slot->kind == SLOT_PACKED)
-            ret =
-                read_packed(w, pool, slot->name, 0, out, in, slot->target, err);
+            ret = read_packed(w, buffer, slot->name, 0, out, in, slot->target,
+                              err);
         else if (slot->kind == SLOT_DENSE)
-            ret = read_dense(w, pool, slot, err);
+            ret = read_dense(w, buffer, slot, err);
         else
-            ret = read_param(w, pool, slot, err);
+            ret = read_param(w, buffer, slot, err);
         if (ret)
             return -1;
     }
@@ -292,20 +273,18 @@ int bonsai_load_layer(struct bonsai_weights *w, int64_t layer,
                       const struct bonsai_layer **out, struct err *err)
 {
     struct bonsai_layer *l = &w->layers[w->is_kept ? layer : 0];
-    struct pool *pool = w->is_kept ? &w->layer_pools[layer] : &w->pool;
+    struct weight_buffer *buffer =
+        w->is_kept ? &w->layer_buffers[layer] : &w->buffer;
     struct slots s;
 
     *out = l;
-    if (w->is_kept && pool->base)
+    if (w->is_kept && buffer->base)
         return 0;
     bonsai_layer_slots(w->config, layer, l, &s);
-    if (w->is_kept) {
-        pool->size = slots_bytes(w, &s);
-        pool->base = mem_array(pool->size, 1, POOL_CAP, err);
-        if (!pool->base)
-            return -1;
-    }
-    return read_slots(w, pool, &s, err);
+    if (w->is_kept &&
+        weight_buffer_reserve(buffer, slots_bytes(w, &s), BUFFER_CAP, err))
+        return -1;
+    return read_slots(w, buffer, &s, err);
 }
 
 int bonsai_load_stem(struct bonsai_weights *w, struct bonsai_vision_stem *out,
@@ -314,7 +293,7 @@ int bonsai_load_stem(struct bonsai_weights *w, struct bonsai_vision_stem *out,
     struct slots s;
 
     bonsai_stem_slots(w->config, out, &s);
-    return read_slots(w, &w->pool, &s, err);
+    return read_slots(w, &w->buffer, &s, err);
 }
 
 int bonsai_load_vision_block(struct bonsai_weights *w, int64_t block,
@@ -323,7 +302,7 @@ int bonsai_load_vision_block(struct bonsai_weights *w, int64_t block,
     struct slots s;
 
     bonsai_vision_block_slots(w->config, block, out, &s);
-    return read_slots(w, &w->pool, &s, err);
+    return read_slots(w, &w->buffer, &s, err);
 }
 
 int bonsai_load_merger(struct bonsai_weights *w,
@@ -332,7 +311,7 @@ int bonsai_load_merger(struct bonsai_weights *w,
     struct slots s;
 
     bonsai_merger_slots(w->config, out, &s);
-    return read_slots(w, &w->pool, &s, err);
+    return read_slots(w, &w->buffer, &s, err);
 }
 
 int bonsai_load_final_norm(struct bonsai_weights *w, struct param *out,
@@ -341,15 +320,15 @@ int bonsai_load_final_norm(struct bonsai_weights *w, struct param *out,
     struct slots s;
 
     bonsai_final_norm_slots(w->config, out, &s);
-    return read_slots(w, &w->pool, &s, err);
+    return read_slots(w, &w->buffer, &s, err);
 }
 
 int bonsai_load_embedding(struct bonsai_weights *w, int64_t first,
                           int64_t count, struct linear *out, struct err *err)
 {
     BUG_ON(count > BONSAI_HEAD_ROWS);
-    w->pool.used = 0;
-    return read_packed(w, &w->pool, "model.embed_tokens", first, count,
+    w->buffer.used = 0;
+    return read_packed(w, &w->buffer, "model.embed_tokens", first, count,
                        w->config->text.hidden, out, err);
 }
 
@@ -357,8 +336,8 @@ int bonsai_load_head(struct bonsai_weights *w, int64_t first, int64_t count,
                      struct linear *out, struct err *err)
 {
     BUG_ON(count > BONSAI_HEAD_ROWS);
-    w->pool.used = 0;
-    return read_packed(w, &w->pool, head_path(w->config), first, count,
+    w->buffer.used = 0;
+    return read_packed(w, &w->buffer, head_path(w->config), first, count,
                        w->config->text.hidden, out, err);
 }
 

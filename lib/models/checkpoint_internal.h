@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "models/checkpoint.h"
+#include "models/weight_buffer.h"
 #include "safetensors/safetensors.h"
 
 /* Shared by checkpoint.c (names, checks), checkpoint_load.c (reading) and
@@ -33,18 +34,13 @@ struct entry {
     struct held *held;
 };
 
-struct buffer {
-    char *base;
-    size_t size, used;
-};
-
 struct checkpoint {
     const struct checkpoint_names *names;
     struct safetensors *st;
     struct entry *entries; /* sorted by canonical name, ignored ones last */
     size_t count, named;   /* all; those that have a name */
     enum precision precision;
-    struct buffer buffers[2];
+    struct weight_buffer buffers[2];
     size_t hold_room; /* bytes that may still be held */
     struct arena arena;
 };

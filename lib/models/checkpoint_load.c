@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64, PIECE = 1 << 16 };
+enum { PIECE = 1 << 16 };
 
 static enum dtype loaded_dtype(const struct checkpoint *c, enum dtype stored,
                                bool is_kept)
@@ -30,39 +30,28 @@ enum dtype checkpoint_dtype(const struct checkpoint *c, const char *name)
     return loaded_dtype(c, e->info->dtype, false);
 }
 
-static size_t round_up(size_t n)
-{
-    return (n + ALIGN - 1) / ALIGN * ALIGN;
-}
-
 static size_t wanted_bytes(const struct checkpoint *c, const struct wanted *w)
 {
     size_t n = (size_t)w->count;
     enum dtype stored = stored_find(c, w).data->info->dtype;
 
     if (w->kind == WANTED_PARAM)
-        return round_up(n * sizeof(float)) + round_up(n * sizeof(double));
+        return weight_buffer_piece(n * sizeof(float)) +
+               weight_buffer_piece(n * sizeof(double));
     if (w->kind == WANTED_INTS)
-        return round_up(n * sizeof(int64_t));
-    return round_up(n * dtype_bits(loaded_dtype(c, stored, w->is_kept)) / 8);
-}
-
-static void *take(struct buffer *b, size_t bytes)
-{
-    void *p = b->base + b->used;
-
-    b->used += round_up(bytes);
-    BUG_ON(b->used > b->size);
-    return p;
+        return weight_buffer_piece(n * sizeof(int64_t));
+    return weight_buffer_piece(
+        n * dtype_bits(loaded_dtype(c, stored, w->is_kept)) / 8);
 }
 
 static int load_dense(struct checkpoint *c, const struct wanted *w,
-                      const struct stored *s, struct buffer *b, struct err *err)
+                      const struct stored *s, struct weight_buffer *b,
+                      struct err *err)
 {
     const struct entry *e = s->data;
     enum dtype dtype = loaded_dtype(c, e->info->dtype, w->is_kept);
     size_t size = dtype_bits(dtype) / 8, n = (size_t)w->count;
-    char *data = take(b, n * size);
+    char *data = weight_buffer_take(b, n * size);
 
     *(struct dense_weight *)w->target =
         (struct dense_weight){dtype, w->out, w->in, data};
@@ -84,12 +73,13 @@ static int load_dense(struct checkpoint *c, const struct wanted *w,
 }
 
 static int load_param(struct checkpoint *c, const struct wanted *w,
-                      struct entry *e, struct buffer *b, struct err *err)
+                      struct entry *e, struct weight_buffer *b, struct err *err)
 {
     size_t n = (size_t)w->count;
     enum dtype dtype = loaded_dtype(c, e->info->dtype, w->is_kept);
-    float *f = take(b, n * sizeof(*f));
-    double *d = take(b, n * sizeof(*d)); /* holds the stored bytes first */
+    float *f = weight_buffer_take(b, n * sizeof(*f));
+    double *d = weight_buffer_take(
+        b, n * sizeof(*d)); /* holds the stored bytes first */
 
     if (stored_floats(c, e, w->offset, n, d, f, err))
         return -1;
@@ -106,10 +96,11 @@ static int load_param(struct checkpoint *c, const struct wanted *w,
 }
 
 static int load_ints(struct checkpoint *c, const struct wanted *w,
-                     const struct entry *e, struct buffer *b, struct err *err)
+                     const struct entry *e, struct weight_buffer *b,
+                     struct err *err)
 {
     size_t n = (size_t)w->count, size = dtype_bits(e->info->dtype) / 8;
-    int64_t *out = take(b, n * sizeof(*out));
+    int64_t *out = weight_buffer_take(b, n * sizeof(*out));
     int32_t narrow;
 
     if (safetensors_read(c->st, e->info, 0, n * size, out, err))
@@ -120,20 +111,6 @@ static int load_ints(struct checkpoint *c, const struct wanted *w,
         out[i] = narrow;
     }
     *(const int64_t **)w->target = out;
-    return 0;
-}
-
-static int reserve(struct buffer *b, size_t bytes, struct err *err)
-{
-    b->used = 0;
-    if (bytes <= b->size)
-        return 0;
-    free(b->base);
-    b->size = 0;
-    b->base = mem_array(bytes, 1, CHECKPOINT_CAP, err);
-    if (!b->base)
-        return -1;
-    b->size = bytes;
     return 0;
 }
 
@@ -152,7 +129,8 @@ size_t checkpoint_bytes(const struct checkpoint *c, const struct part *p)
 }
 
 static int load(struct checkpoint *c, const struct wanted *w,
-                const struct stored *s, struct buffer *b, struct err *err)
+                const struct stored *s, struct weight_buffer *b,
+                struct err *err)
 {
     switch (w->kind) {
     case WANTED_DENSE:
@@ -187,9 +165,10 @@ static const struct held *find_held(const struct entry *e,
 static int hold(struct checkpoint *c, const struct wanted *w,
                 const struct stored *s, size_t bytes, struct err *err)
 {
-    struct buffer own = {mem_array(bytes, 1, CHECKPOINT_CAP, err), bytes, 0};
+    struct weight_buffer own = {0};
 
-    if (!own.base || load(c, w, s, &own, err)) {
+    if (weight_buffer_reserve(&own, bytes, CHECKPOINT_CAP, err) ||
+        load(c, w, s, &own, err)) {
         free(own.base);
         return -1;
     }
@@ -251,10 +230,11 @@ static int load_held(struct checkpoint *c, const struct part *p, size_t *others,
 int checkpoint_load(struct checkpoint *c, const struct part *p,
                     enum checkpoint_buffer into, struct err *err)
 {
-    struct buffer *b = &c->buffers[into];
+    struct weight_buffer *b = &c->buffers[into];
     size_t bytes;
 
-    if (load_held(c, p, &bytes, err) || reserve(b, bytes, err))
+    if (load_held(c, p, &bytes, err) ||
+        weight_buffer_reserve(b, bytes, CHECKPOINT_CAP, err))
         return -1;
     for (size_t i = 0; i < p->count; i++) {
         const struct wanted *w = &p->items[i];
