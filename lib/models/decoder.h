@@ -155,6 +155,14 @@ int decoder_finish_wrapper(struct decoder *d, const char *const *unused,
  * method or a form that is not decoded here. */
 int decoder_check_quantization(const struct section *root, struct err *err);
 
+/* For layer_part(): the tensors of a feed-forward half, AT.mlp... .  Dense; or
+ * DeepSeek-V3's shared expert, and its router and bias, which are f32 in every
+ * precision. */
+void decoder_dense_part(const struct decoder *d, struct decoder_weights *w,
+                        struct part *p, const char *at);
+void decoder_routed_part(const struct decoder *d, struct decoder_weights *w,
+                         struct part *p, const char *at);
+
 struct decoder_pass {
     struct decoder *decoder;
     const struct forward_options *options;

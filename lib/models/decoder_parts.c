@@ -35,6 +35,30 @@ void decoder_end_part(struct decoder *d, struct part *p)
     part_param(p, &d->norm, d->hidden, "%s", NORM);
 }
 
+void decoder_dense_part(const struct decoder *d, struct decoder_weights *w,
+                        struct part *p, const char *at)
+{
+    char in[96];
+
+    snprintf(in, sizeof(in), "%s.mlp", at);
+    expert_part(&w->ffn, p, d->dense_width, d->hidden, in);
+}
+
+void decoder_routed_part(const struct decoder *d, struct decoder_weights *w,
+                         struct part *p, const char *at)
+{
+    const int64_t experts = d->experts.count;
+    const bool is_kept = p->is_kept;
+    char in[96];
+
+    snprintf(in, sizeof(in), "%s.mlp.shared_experts", at);
+    expert_part(&w->ffn, p, d->shared_width, d->hidden, in);
+    p->is_kept = true;
+    part_dense(p, &w->router, experts, d->hidden, "%s.mlp.gate.weight", at);
+    part_param(p, &w->bias, experts, "%s.mlp.gate.e_score_correction_bias", at);
+    p->is_kept = is_kept;
+}
+
 static const char *head_name(const struct decoder *d)
 {
     return d->is_tied ? decoder_embed : HEAD;

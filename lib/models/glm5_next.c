@@ -386,24 +386,6 @@ static void part_attention(const struct glm *m, const struct kind *kind,
     pool_indexer_part(&m->indexer, &l->indexer, p, in);
 }
 
-static void part_ffn(const struct decoder *d, bool has_experts,
-                     struct decoder_weights *w, struct part *p, const char *at)
-{
-    int64_t hidden = d->hidden, experts = d->experts.count;
-    char in[96];
-
-    if (!has_experts) {
-        snprintf(in, sizeof(in), "%s.mlp", at);
-        expert_part(&w->ffn, p, d->dense_width, hidden, in);
-        return;
-    }
-    snprintf(in, sizeof(in), "%s.mlp.shared_experts", at);
-    expert_part(&w->ffn, p, d->shared_width, hidden, in);
-    p->is_kept = true;
-    part_dense(p, &w->router, experts, hidden, "%s.mlp.gate.weight", at);
-    part_param(p, &w->bias, experts, "%s.mlp.gate.e_score_correction_bias", at);
-}
-
 static void layer_part(const struct decoder *d, int64_t i,
                        struct decoder_weights *w, struct part *p,
                        const char *at)
@@ -417,7 +399,7 @@ static void layer_part(const struct decoder *d, int64_t i,
     snprintf(in, sizeof(in), "%s.ffn_hc", at);
     hyper_part(&m->hyper, &l->ffn_streams, p, in);
     part_attention(m, &m->kinds[i], l, p, at);
-    part_ffn(d, is_sparse(d, i), w, p, at);
+    (is_sparse(d, i) ? decoder_routed_part : decoder_dense_part)(d, w, p, at);
 }
 
 /* ---- attention of one sequence (5, 6) ---- */

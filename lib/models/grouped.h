@@ -3,6 +3,7 @@
 
 #include "kernels/sdpa.h"
 #include "models/decoder.h"
+#include "models/part.h"
 #include "models/rotary.h"
 
 /*
@@ -14,6 +15,31 @@ struct grouped {
     int64_t heads, kv_heads, head_dim;
     struct rotary rotary;
 };
+
+struct grouped_weights {
+    struct dense_weight q, k, v, o;
+};
+
+/* Columns of all queries, and of all keys or all values, of a row. */
+static inline int64_t grouped_queries(const struct grouped *g)
+{
+    return g->heads * g->head_dim;
+}
+static inline int64_t grouped_keys(const struct grouped *g)
+{
+    return g->kv_heads * g->head_dim;
+}
+
+/* Adds the tensors PREFIX.q_proj.weight and so on, rows of `hidden` numbers
+ * in and out; q_proj gives q_cols columns: the queries, and what a family
+ * computes beside them. */
+void grouped_part(const struct grouped *g, struct grouped_weights *w,
+                  int64_t hidden, int64_t q_cols, struct part *p,
+                  const char *prefix);
+
+/* Numbers that plain attention needs for each row: projections, queries and
+ * keys normed, what is seen, tables, the result of `hidden` numbers. */
+int64_t grouped_row_values(const struct grouped *g, int64_t hidden);
 
 /*
  * Turns q [rows, heads, head_dim] and k [rows, kv_heads, head_dim] of sequence

@@ -159,21 +159,11 @@ static void layer_part(const struct decoder *d, int64_t i,
                        const char *at)
 {
     struct layer *l = (struct layer *)w;
-    int64_t hidden = d->hidden, experts = d->experts.count;
     char in[96];
 
     snprintf(in, sizeof(in), "%s.self_attn", at);
     mla_part(&kimi_of(d)->mla, &l->attention, p, in);
-    if (!is_sparse(d, i)) {
-        snprintf(in, sizeof(in), "%s.mlp", at);
-        expert_part(&w->ffn, p, d->dense_width, hidden, in);
-        return;
-    }
-    snprintf(in, sizeof(in), "%s.mlp.shared_experts", at);
-    expert_part(&w->ffn, p, d->shared_width, hidden, in);
-    p->is_kept = true;
-    part_dense(p, &w->router, experts, hidden, "%s.mlp.gate.weight", at);
-    part_param(p, &w->bias, experts, "%s.mlp.gate.e_score_correction_bias", at);
+    (is_sparse(d, i) ? decoder_routed_part : decoder_dense_part)(d, w, p, at);
 }
 
 /* ---- the family ---- */

@@ -337,11 +337,10 @@ static void layer_part(const struct decoder *d, int64_t i,
         kda_part(&m->kda, &l->kda, p, in);
     else
         mla_part(&m->mla, &l->mla, p, in);
-    snprintf(in, sizeof(in), "%s.mlp", at);
     if (is_sparse(d, i))
         part_moe(d, l, p, at);
     else
-        expert_part(&w->ffn, p, d->dense_width, d->hidden, in);
+        decoder_dense_part(d, w, p, at);
 }
 
 static void end_part(struct decoder *d, struct part *p)

@@ -32,7 +32,7 @@ struct llama {
 struct layer {
     struct decoder_weights common;
     struct param q_norm, k_norm;
-    struct dense_weight q, k, v, o;
+    struct grouped_weights attn;
     struct param q_bias, k_bias, v_bias, o_bias;
     struct param gate_bias, up_bias, down_bias;
 };
@@ -218,33 +218,28 @@ static void layer_part(const struct decoder *d, int64_t i,
     const struct llama *m = llama_of(d);
     struct layer *l = (struct layer *)w;
     int64_t hidden = d->hidden;
-    int64_t queries = m->attn.heads * m->attn.head_dim,
-            keys = m->attn.kv_heads * m->attn.head_dim;
+    int64_t queries = grouped_queries(&m->attn), keys = grouped_keys(&m->attn);
     char in[96];
 
     (void)i;
-    part_dense(p, &l->q, queries, hidden, "%s.self_attn.q_proj.weight", at);
-    part_dense(p, &l->k, keys, hidden, "%s.self_attn.k_proj.weight", at);
-    part_dense(p, &l->v, keys, hidden, "%s.self_attn.v_proj.weight", at);
-    part_dense(p, &l->o, hidden, queries, "%s.self_attn.o_proj.weight", at);
+    snprintf(in, sizeof(in), "%s.self_attn", at);
+    grouped_part(&m->attn, &l->attn, hidden, queries, p, in);
     if (m->has_attention_bias) {
-        part_param(p, &l->q_bias, queries, "%s.self_attn.q_proj.bias", at);
-        part_param(p, &l->k_bias, keys, "%s.self_attn.k_proj.bias", at);
-        part_param(p, &l->v_bias, keys, "%s.self_attn.v_proj.bias", at);
-        part_param(p, &l->o_bias, hidden, "%s.self_attn.o_proj.bias", at);
+        part_param(p, &l->q_bias, queries, "%s.q_proj.bias", in);
+        part_param(p, &l->k_bias, keys, "%s.k_proj.bias", in);
+        part_param(p, &l->v_bias, keys, "%s.v_proj.bias", in);
+        part_param(p, &l->o_bias, hidden, "%s.o_proj.bias", in);
     }
     if (m->has_head_norms) {
-        part_param(p, &l->q_norm, m->attn.head_dim,
-                   "%s.self_attn.q_norm.weight", at);
-        part_param(p, &l->k_norm, m->attn.head_dim,
-                   "%s.self_attn.k_norm.weight", at);
+        part_param(p, &l->q_norm, m->attn.head_dim, "%s.q_norm.weight", in);
+        part_param(p, &l->k_norm, m->attn.head_dim, "%s.k_norm.weight", in);
     }
-    snprintf(in, sizeof(in), "%s.mlp", at);
-    expert_part(&w->ffn, p, d->dense_width, hidden, in);
+    decoder_dense_part(d, w, p, at);
     if (m->has_mlp_bias) {
-        part_param(p, &l->gate_bias, d->dense_width, "%s.gate_proj.bias", in);
-        part_param(p, &l->up_bias, d->dense_width, "%s.up_proj.bias", in);
-        part_param(p, &l->down_bias, hidden, "%s.down_proj.bias", in);
+        part_param(p, &l->gate_bias, d->dense_width, "%s.mlp.gate_proj.bias",
+                   at);
+        part_param(p, &l->up_bias, d->dense_width, "%s.mlp.up_proj.bias", at);
+        part_param(p, &l->down_bias, hidden, "%s.mlp.down_proj.bias", at);
     }
 }
 
@@ -276,9 +271,9 @@ static struct act attention(struct decoder_pass *p,
     const struct llama *m = llama_of(p->decoder);
     const struct layer *l = (const struct layer *)w;
     struct ops *o = &p->ops;
-    struct act q = op_dense(o, x, &l->q, bias_of(m, &l->q_bias));
-    struct act k = op_dense(o, x, &l->k, bias_of(m, &l->k_bias));
-    struct act v = op_dense(o, x, &l->v, bias_of(m, &l->v_bias));
+    struct act q = op_dense(o, x, &l->attn.q, bias_of(m, &l->q_bias));
+    struct act k = op_dense(o, x, &l->attn.k, bias_of(m, &l->k_bias));
+    struct act v = op_dense(o, x, &l->attn.v, bias_of(m, &l->v_bias));
 
     if (m->has_head_norms) {
         q = op_eager_rms_norm(o, &q, &l->q_norm, m->attn.head_dim,
@@ -291,7 +286,7 @@ static struct act attention(struct decoder_pass *p,
     if (m->slides[layer])
         slide(m, s->rows, &how, &k, &v);
     struct act seen = op_sdpa(o, &q, &k, &v, &how);
-    return op_dense(o, &seen, &l->o, bias_of(m, &l->o_bias));
+    return op_dense(o, &seen, &l->attn.o, bias_of(m, &l->o_bias));
 }
 
 /* ---- feed forward ---- */
@@ -324,20 +319,14 @@ static int ffn(struct decoder_pass *p, const struct decoder_weights *w,
 
 static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
 {
-    const struct llama *m = llama_of(d);
-    int64_t queries = m->attn.heads * m->attn.head_dim,
-            keys = m->attn.kv_heads * m->attn.head_dim;
-
     (void)rows;
-    return (size_t)(longest * (d->hidden + 3 * queries + 3 * keys +
-                               2 * m->attn.head_dim));
+    return (size_t)(longest *
+                    grouped_row_values(&llama_of(d)->attn, d->hidden));
 }
 
 static void kept(const struct decoder *d, int64_t *keys, int64_t *values)
 {
-    const struct llama *m = llama_of(d);
-
-    *keys = *values = m->attn.kv_heads * m->attn.head_dim;
+    *keys = *values = grouped_keys(&llama_of(d)->attn);
 }
 
 static void release(struct decoder *d)

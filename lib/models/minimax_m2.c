@@ -12,6 +12,7 @@
 #include "models/grouped.h"
 
 #include <math.h>
+#include <stdio.h>
 
 struct minimax {
     struct decoder decoder;
@@ -21,7 +22,7 @@ struct minimax {
 struct layer {
     struct decoder_weights common;
     struct param q_norm, k_norm;
-    struct dense_weight q, k, v, o;
+    struct grouped_weights attn;
 };
 
 static const struct minimax *minimax_of(const struct decoder *d)
@@ -140,16 +141,14 @@ static void layer_part(const struct decoder *d, int64_t i,
     const struct minimax *m = minimax_of(d);
     struct layer *l = (struct layer *)w;
     int64_t hidden = d->hidden, experts = d->experts.count;
-    int64_t queries = m->attn.heads * m->attn.head_dim,
-            keys = m->attn.kv_heads * m->attn.head_dim;
+    int64_t queries = grouped_queries(&m->attn);
+    char in[96];
 
     (void)i;
-    part_dense(p, &l->q, queries, hidden, "%s.self_attn.q_proj.weight", at);
-    part_dense(p, &l->k, keys, hidden, "%s.self_attn.k_proj.weight", at);
-    part_dense(p, &l->v, keys, hidden, "%s.self_attn.v_proj.weight", at);
-    part_dense(p, &l->o, hidden, queries, "%s.self_attn.o_proj.weight", at);
-    part_param(p, &l->q_norm, queries, "%s.self_attn.q_norm.weight", at);
-    part_param(p, &l->k_norm, keys, "%s.self_attn.k_norm.weight", at);
+    snprintf(in, sizeof(in), "%s.self_attn", at);
+    grouped_part(&m->attn, &l->attn, hidden, queries, p, in);
+    part_param(p, &l->q_norm, queries, "%s.q_norm.weight", in);
+    part_param(p, &l->k_norm, grouped_keys(&m->attn), "%s.k_norm.weight", in);
     part_dense(p, &w->router, experts, hidden, "%s.mlp.gate.weight", at);
     part_param(p, &w->bias, experts, "%s.mlp.e_score_correction_bias", at);
 }
@@ -163,36 +162,30 @@ static struct act attention(struct decoder_pass *p,
     const struct minimax *m = minimax_of(p->decoder);
     const struct layer *l = (const struct layer *)w;
     struct ops *o = &p->ops;
-    struct act q = op_dense(o, x, &l->q, NULL);
-    struct act k = op_dense(o, x, &l->k, NULL);
-    struct act v = op_dense(o, x, &l->v, NULL);
+    struct act q = op_dense(o, x, &l->attn.q, NULL);
+    struct act k = op_dense(o, x, &l->attn.k, NULL);
+    struct act v = op_dense(o, x, &l->attn.v, NULL);
 
     q = op_eager_rms_norm(o, &q, &l->q_norm, q.cols, m->decoder.eps);
     k = op_eager_rms_norm(o, &k, &l->k_norm, k.cols, m->decoder.eps);
     struct sdpa how = grouped_turn(p, &m->attn, s, &q, &k);
     decoder_keep(p, layer, &k, &v);
     struct act seen = op_sdpa(o, &q, &k, &v, &how);
-    return op_dense(o, &seen, &l->o, NULL);
+    return op_dense(o, &seen, &l->attn.o, NULL);
 }
 
 /* ---- the family ---- */
 
 static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
 {
-    const struct minimax *m = minimax_of(d);
-    int64_t queries = m->attn.heads * m->attn.head_dim,
-            keys = m->attn.kv_heads * m->attn.head_dim;
-
     (void)rows;
-    return (size_t)(longest * (d->hidden + 3 * queries + 3 * keys +
-                               2 * m->attn.head_dim));
+    return (size_t)(longest *
+                    grouped_row_values(&minimax_of(d)->attn, d->hidden));
 }
 
 static void kept(const struct decoder *d, int64_t *keys, int64_t *values)
 {
-    const struct minimax *m = minimax_of(d);
-
-    *keys = *values = m->attn.kv_heads * m->attn.head_dim;
+    *keys = *values = grouped_keys(&minimax_of(d)->attn);
 }
 
 static const struct decoder_hooks hooks = {

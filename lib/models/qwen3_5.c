@@ -34,7 +34,8 @@ struct qwen {
 struct layer {
     struct decoder_weights common;
     struct param q_norm, k_norm;
-    struct dense_weight q, k, v, o, shared_gate;
+    struct grouped_weights attn; /* q: queries and gates, head by head */
+    struct dense_weight shared_gate;
     struct gated_net_weights net;
 };
 
@@ -204,8 +205,6 @@ static void layer_part(const struct decoder *d, int64_t i,
     const struct qwen *m = qwen_of(d);
     struct layer *l = (struct layer *)w;
     int64_t hidden = d->hidden;
-    int64_t queries = m->attn.heads * m->attn.head_dim,
-            keys = m->attn.kv_heads * m->attn.head_dim;
     char in[96];
 
     if (d->experts.count) {
@@ -216,22 +215,18 @@ static void layer_part(const struct decoder *d, int64_t i,
         snprintf(in, sizeof(in), "%s.mlp.shared_expert", at);
         expert_part(&w->ffn, p, d->shared_width, hidden, in);
     } else {
-        snprintf(in, sizeof(in), "%s.mlp", at);
-        expert_part(&w->ffn, p, d->dense_width, hidden, in);
+        decoder_dense_part(d, w, p, at);
     }
-    snprintf(in, sizeof(in), "%s.linear_attn", at);
     if (m->is_linear[i]) {
+        snprintf(in, sizeof(in), "%s.linear_attn", at);
         gated_net_part(&m->net, &l->net, p, in);
         return;
     }
-    part_dense(p, &l->q, 2 * queries, hidden, "%s.self_attn.q_proj.weight", at);
-    part_dense(p, &l->k, keys, hidden, "%s.self_attn.k_proj.weight", at);
-    part_dense(p, &l->v, keys, hidden, "%s.self_attn.v_proj.weight", at);
-    part_dense(p, &l->o, hidden, queries, "%s.self_attn.o_proj.weight", at);
-    part_param(p, &l->q_norm, m->attn.head_dim, "%s.self_attn.q_norm.weight",
-               at);
-    part_param(p, &l->k_norm, m->attn.head_dim, "%s.self_attn.k_norm.weight",
-               at);
+    snprintf(in, sizeof(in), "%s.self_attn", at);
+    grouped_part(&m->attn, &l->attn, hidden, 2 * grouped_queries(&m->attn), p,
+                 in);
+    part_param(p, &l->q_norm, m->attn.head_dim, "%s.q_norm.weight", in);
+    part_param(p, &l->k_norm, m->attn.head_dim, "%s.k_norm.weight", in);
 }
 
 /* ---- attention ---- */
@@ -240,8 +235,7 @@ static void layer_part(const struct decoder *d, int64_t i,
 static struct act half(struct ops *o, const struct qwen *m, const struct act *x,
                        int64_t which)
 {
-    struct act y =
-        ops_new(o, x->rows, m->attn.heads * m->attn.head_dim, x->dtype);
+    struct act y = ops_new(o, x->rows, grouped_queries(&m->attn), x->dtype);
     struct act from = *x, to = y;
 
     from.rows = to.rows = x->rows * m->attn.heads;
@@ -261,10 +255,10 @@ static struct act gated_attention(struct decoder_pass *p, const struct layer *l,
     const struct qwen *m = qwen_of(p->decoder);
     const double eps = p->decoder->eps;
     struct ops *o = &p->ops;
-    struct act both = op_dense(o, x, &l->q, NULL);
+    struct act both = op_dense(o, x, &l->attn.q, NULL);
     struct act q = half(o, m, &both, 0), gate = half(o, m, &both, 1);
-    struct act k = op_dense(o, x, &l->k, NULL);
-    struct act v = op_dense(o, x, &l->v, NULL);
+    struct act k = op_dense(o, x, &l->attn.k, NULL);
+    struct act v = op_dense(o, x, &l->attn.v, NULL);
 
     q = op_centred_norm(o, &q, &l->q_norm, m->attn.head_dim, eps);
     k = op_centred_norm(o, &k, &l->k_norm, m->attn.head_dim, eps);
@@ -272,7 +266,7 @@ static struct act gated_attention(struct decoder_pass *p, const struct layer *l,
     struct act seen = op_sdpa(o, &q, &k, &v, &how);
     op_eager_sigmoid(&gate);
     seen = op_mul(o, &seen, &gate);
-    return op_dense(o, &seen, &l->o, NULL);
+    return op_dense(o, &seen, &l->attn.o, NULL);
 }
 
 static struct act attention(struct decoder_pass *p,
@@ -353,9 +347,8 @@ static struct act norm(struct ops *o, const struct act *x,
 static size_t values(const struct decoder *d, int64_t rows, int64_t longest)
 {
     const struct qwen *m = qwen_of(d);
-    int64_t queries = m->attn.heads * m->attn.head_dim,
-            keys = m->attn.kv_heads * m->attn.head_dim;
-    int64_t full = d->hidden + 8 * queries + 3 * keys + 2 * m->attn.head_dim;
+    int64_t full = grouped_row_values(&m->attn, d->hidden) +
+                   5 * grouped_queries(&m->attn); /* gates, halves apart */
     int64_t linear = gated_net_row_values(&m->net);
 
     return (size_t)(2 * rows + longest * (full > linear ? full : linear) +

@@ -21,8 +21,8 @@ planted lib/models/decoder_config.c "routed experts not scaled" \
 planted $C "no shared expert" 's/^        \*y = op_add(&p->ops, y, &shared)/(void)shared/'
 planted $K "two experts of one layer exchanged" \
     's/^    {NULL, NULL},/{".1.mlp.experts.0.", ".1.mlp.experts.x."}, {".1.mlp.experts.1.", ".1.mlp.experts.0."}, {".1.mlp.experts.x.", ".1.mlp.experts.1."}, &/'
-planted $K "router in bf16" \
-    's/^    p->is_kept = true;/(void)0;/; s/^    a->hidden = d->hidden;/&d->router = ROUTER_ROUNDED;/' bf16
+planted lib/models/decoder_parts.c "router in bf16" \
+    's/^    p->is_kept = true;/((struct decoder *)d)->router = ROUTER_ROUNDED;/' bf16
 planted $M "latent keys not normed" 's/^    c = op_eager_rms_norm(.*/    (void)0;/'
 # latents of variance near one
 planted $M "the latents' eps 1e-4" 's/m->latent_eps = 1e-6/m->latent_eps = 1e-4/' bf16
