@@ -135,7 +135,7 @@ static size_t tag_end(const struct lexer *lx, size_t at, const char *close,
 static void miss_end(struct lexer *lx, const char *what)
 {
     if (lx->pos < lx->len)
-        fail_at(lx, lx->pos, what);
+        fail_at(lx, lx->pos, "%s", what);
 }
 
 /* After "{% raw %}": data up to the endraw tag. */
