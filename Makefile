@@ -269,13 +269,15 @@ oracle-jinja: $O/tests/jinja_goldens_test $O/assay-export $(ORACLE_PYTHON)
 	$< $O/oracle/jinja.jsonl $O/oracle/jinja_families.jsonl \
 	    $O/oracle/jinja_scopes.jsonl $O/oracle/jinja_sources.jsonl
 	$(ORACLE_PYTHON) tests/oracle/chat_differential.py --export $O/assay-export --seed $(ORACLE_SEED)
-oracle-image: $O/assay-export $(ORACLE_PYTHON)
+oracle-image: $O/assay-export $O/assay-compare $(ORACLE_PYTHON)
 	$(ORACLE_PYTHON) tests/oracle/image_differential.py --export $< \
 	    --seed $(ORACLE_SEED) --images $(ORACLE_IMAGES)
 	$(ORACLE_PYTHON) tests/oracle/image_damage.py --export $< \
 	    --seed $(ORACLE_SEED) --images $(ORACLE_IMAGES)
 	$(ORACLE_PYTHON) tests/oracle/processor_differential.py --export $< \
 	    --seed $(ORACLE_SEED)
+	$(ORACLE_PYTHON) tests/oracle/patches_explained.py --export $< \
+	    --compare $O/assay-compare --seed $(ORACLE_SEED)
 
 # Processor time beside upstream's tokenizers library, over TEXT=FILE or the
 # mixed text of the goldens.

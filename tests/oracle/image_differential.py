@@ -183,10 +183,11 @@ def export(args, files, extra, top, passes):
     return [rows.get(f, {"error": done.stderr.strip()}) for f in files]
 
 
-def arguments(images):
+def arguments(images, **programs):
     """Of the image oracles, with so many images; another Pillow is refused."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--export", default="build/assay-export")
+    for name, path in {"export": "build/assay-export", **programs}.items():
+        parser.add_argument(f"--{name}", default=path)
     parser.add_argument("--images", type=int, default=images)
     parser.add_argument("--seed", type=int, default=1)
     if not PIL.__version__.startswith("12.3."):
