@@ -17,58 +17,52 @@ struct counts {
     bool is_made_up; /* refusing by name will do */
 };
 
+/* A walk over the text of a JSON value. */
+struct walk {
+    const char *at, *end;
+    int depth;
+    bool in_string;
+};
+
+static void step(struct walk *w)
+{
+    char c = *w->at++;
+
+    if (w->in_string && c == '\\')
+        w->at += w->at < w->end;
+    else if (c == '"')
+        w->in_string = !w->in_string;
+    else if (!w->in_string && strchr("[{", c))
+        w->depth++;
+    else if (!w->in_string && strchr("]}", c))
+        w->depth--;
+}
+
+static bool is_at_member_end(const struct walk *w)
+{
+    return w->depth == 1 && !w->in_string && (*w->at == ',' || *w->at == '}');
+}
+
 /* The text of a key's value in one line of JSON, as it stands there: big
  * integers are kept. */
 static bool raw_member(const char *line, size_t len, const char *key,
                        const char **from, size_t *n)
 {
+    struct walk w = {line, line + len, 0, false};
     char quoted[40];
-    int depth = 0;
-    bool in_string = false;
-    size_t key_len;
+    size_t key_len = (size_t)snprintf(quoted, sizeof(quoted), "\"%s\":", key);
 
-    snprintf(quoted, sizeof(quoted), "\"%s\":", key);
-    key_len = strlen(quoted);
-    for (size_t i = 0; i < len; i++) {
-        if (!in_string && depth == 1 && len - i > key_len &&
-            memcmp(line + i, quoted, key_len) == 0) {
-            *from = line + i + key_len;
-            i += key_len;
-            for (size_t begin = i; i < len; i++) {
-                if (in_string) {
-                    if (line[i] == '\\')
-                        i++;
-                    else if (line[i] == '"')
-                        in_string = false;
-                } else if (line[i] == '"') {
-                    in_string = true;
-                } else if (strchr("[{", line[i])) {
-                    depth++;
-                } else if (strchr("]}", line[i])) {
-                    depth--;
-                }
-                if (depth == 0 ||
-                    (depth == 1 && !in_string && line[i] == ',')) {
-                    *n = i - begin;
-                    return true;
-                }
-            }
-            return false;
-        }
-        if (in_string) {
-            if (line[i] == '\\')
-                i++;
-            else if (line[i] == '"')
-                in_string = false;
-        } else if (line[i] == '"') {
-            in_string = true;
-        } else if (strchr("[{", line[i])) {
-            depth++;
-        } else if (strchr("]}", line[i])) {
-            depth--;
-        }
-    }
-    return false;
+    while (w.at < w.end &&
+           !(w.depth == 1 && !w.in_string && (size_t)(w.end - w.at) > key_len &&
+             memcmp(w.at, quoted, key_len) == 0))
+        step(&w);
+    if (w.at == w.end)
+        return false;
+    *from = w.at += key_len;
+    while (w.at < w.end && !is_at_member_end(&w))
+        step(&w);
+    *n = (size_t)(w.at - *from);
+    return w.at < w.end;
 }
 
 static void tell(struct counts *c, const char *source, const char *got,
