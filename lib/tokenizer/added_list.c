@@ -213,8 +213,12 @@ static int index_token(struct added *a, uint32_t at, struct normalizing *n,
         return 0;
     if (normalize_token(n, token, &p, err))
         return -1;
-    if (token->is_normalized)
-        trie_put(a->normalized, p.text, p.len, at);
+    if (token->is_normalized && !trie_put(a->normalized, p.text, p.len, at) &&
+        a->is_0_23)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "added token '%s' is like another when normalized: "
+                       "which is found is chance in tokenizers 0.23",
+                       token->content);
     if (a->is_0_23) {
         token->shown = xstrndup(p.text, p.len);
         token->shown_len = p.len;
@@ -222,8 +226,8 @@ static int index_token(struct added *a, uint32_t at, struct normalizing *n,
     return 0;
 }
 
-/* Where two are alike when normalized, the first counts: upstream has special
- * ones first, each kind in the order in which they came. */
+/* Where two are alike when normalized, the first counts: tokenizers 0.22 has
+ * special ones first, each kind in the order in which they came. */
 int added_index(struct added *a, const struct steps *normalizer,
                 struct err *err)
 {

@@ -114,10 +114,13 @@ static json_t *frame_bos(const struct class_files *f, const struct added *added)
 
     if (!token)
         return NULL;
-    return json_pack("{s:s, s:[{s:{s:s}}, {s:{s:s}}], s:{s:{s:[I]}}}", "type",
-                     "TemplateProcessing", "single", "SpecialToken", "id",
-                     "bos", "Sequence", "id", "A", "special_tokens", "bos",
-                     "ids", (json_int_t)token->id);
+    return json_pack(
+        "{s:s, s:[{s:{s:s, s:i}}, {s:{s:s, s:i}}], s:[], s:{s:{s:s, s:[I], "
+        "s:[]}}}",
+        "type", "TemplateProcessing", "single", "SpecialToken", "id", "bos",
+        "type_id", 0, "Sequence", "id", "A", "type_id", 0, "pair",
+        "special_tokens", "bos", "id", "bos", "ids", (json_int_t)token->id,
+        "tokens");
 }
 
 int class_added(const struct tokenizer *t, struct rebuild *r, struct added *out,

@@ -41,9 +41,10 @@ static const json_t *get(const struct section *config, const char *key)
 
 static json_t *byte_level(const struct section *config, bool use_regex)
 {
-    return json_pack("{s:s, s:b, s:b}", "type", "ByteLevel", "add_prefix_space",
-                     json_is_true(get(config, "add_prefix_space")), "use_regex",
-                     use_regex);
+    return json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel",
+                     "add_prefix_space",
+                     json_is_true(get(config, "add_prefix_space")),
+                     "trim_offsets", 1, "use_regex", use_regex);
 }
 
 static json_t *sequence(const char *key, json_t *first, json_t *second)
@@ -60,7 +61,7 @@ static void split_letters(struct rebuild *r, const struct section *config,
                                           "Split", "pattern", "Regex", pattern,
                                           "behavior", "Isolated", "invert", 0),
                                 byte_level(config, false));
-    r->decoder = plain("ByteLevel");
+    r->decoder = byte_level(NULL, true);
 }
 
 static void build_qwen2(struct rebuild *r, const struct section *config)
@@ -76,7 +77,7 @@ static void build_qwen3_5(struct rebuild *r, const struct section *config)
 static void build_gpt2(struct rebuild *r, const struct section *config)
 {
     r->pre_tokenizer = byte_level(config, true);
-    r->decoder = plain("ByteLevel");
+    r->decoder = byte_level(NULL, true);
 }
 
 static void build_gpt_neox(struct rebuild *r, const struct section *config)
@@ -92,7 +93,7 @@ static void build_cohere(struct rebuild *r, const struct section *config)
         "pretokenizers",
         json_pack("{s:s, s:b}", "type", "Digits", "individual_digits", 1),
         byte_level(config, true));
-    r->decoder = plain("ByteLevel");
+    r->decoder = byte_level(NULL, true);
 }
 
 /* Pieces of U+2581, then bytes, to text. */

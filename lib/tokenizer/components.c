@@ -132,23 +132,26 @@ int component_type(const struct section *value, const char **type,
     return config_get_text(value, "type", type, NULL, err);
 }
 
-int component_ignore_flags(const struct section *value, const char *const *keys,
-                           struct err *err)
+/* A flag that must be there and changes no id. */
+static int ignore_flag(const struct section *value, const char *key,
+                       struct err *err)
 {
-    config_ignore(value, keys);
-    for (; *keys; keys++) {
-        const json_t *flag = json_object_get(config_object(value), *keys);
+    bool flag;
 
-        if (flag && !json_is_boolean(flag))
-            return err_set(err, ERR_INPUT, "'%s' is not true or false", *keys);
-    }
-    return 0;
+    config_ignore(value, (const char *const[]){key, NULL});
+    return json_get_bool(config_object(value), key, &flag, err);
 }
 
-/* Offsets are not kept. */
-static const char *const offset_keys[] = {"trim_offsets", NULL};
-const char *const component_byte_level_keys[] = {
-    "add_prefix_space", "trim_offsets", "use_regex", NULL};
+int component_byte_level(const struct section *value, struct err *err)
+{
+    static const char use_regex[] = "use_regex";
+
+    if (ignore_flag(value, "add_prefix_space", err) ||
+        ignore_flag(value, "trim_offsets", err))
+        return -1;
+    bool is_there = json_object_get(config_object(value), use_regex) != NULL;
+    return is_there ? ignore_flag(value, use_regex, err) : 0;
+}
 
 int component_unknown(const char *type, struct err *err)
 {
@@ -229,7 +232,7 @@ static int read_byte_level(const struct section *value, struct step *step,
 {
     bool uses_pattern;
 
-    if (component_ignore_flags(value, offset_keys, err) ||
+    if (ignore_flag(value, "trim_offsets", err) ||
         config_get_flag(value, "add_prefix_space", &step->add_prefix_space,
                         err) ||
         get_bool(value, "use_regex", true, &uses_pattern, err))
@@ -284,7 +287,7 @@ static int read_byte_level_decoder(const struct section *value,
                                    struct step *step, struct err *err)
 {
     (void)step;
-    return component_ignore_flags(value, component_byte_level_keys, err);
+    return component_byte_level(value, err);
 }
 
 static int read_strip_decoder(const struct section *value, struct step *step,

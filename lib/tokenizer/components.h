@@ -10,10 +10,7 @@ int component_type(const struct section *value, const char **type,
                    struct err *err);
 /* ERR_UNSUPPORTED, by name. */
 int component_unknown(const char *type, struct err *err);
-/* Flags that change no id: noted, and checked where they are there; a NULL ends
- * the list. */
-int component_ignore_flags(const struct section *value, const char *const *keys,
-                           struct err *err);
-/* The settings of a ByteLevel, which one that is no pre-tokenizer ignores. */
-extern const char *const component_byte_level_keys[];
+/* The flags of a ByteLevel that is no pre-tokenizer: they change nothing, but
+ * must be there. */
+int component_byte_level(const struct section *value, struct err *err);
 #endif

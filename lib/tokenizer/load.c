@@ -3,6 +3,7 @@
  * on several of its parts.
  */
 #include "base/mem.h"
+#include "tokenizer/batching.h"
 #include "tokenizer/class.h"
 #include "tokenizer/draft.h"
 
@@ -52,6 +53,18 @@ static int read_version(struct draft *d, struct err *err)
     return 0;
 }
 
+static int read_batching(struct tokenizer *t, struct draft *d, const char *key,
+                         int (*check)(const json_t *value, struct err *err),
+                         struct err *err)
+{
+    if (draft_keep(d, d->document, key, err))
+        return -1;
+    if (!json_has(d->document, key))
+        return 0;
+    tokenizer_warn(t, "'%s' does not apply here", key);
+    return check(json_object_get(d->document, key), err);
+}
+
 static int read_top_value(struct tokenizer *t, struct draft *d, const char *key,
                           struct err *err)
 {
@@ -62,18 +75,12 @@ static int read_top_value(struct tokenizer *t, struct draft *d, const char *key,
     for (enum part part = ADDED; part < PARTS; part++)
         if (strcmp(key, draft_part_names[part]) == 0)
             return read_part(d, part, err);
-    if (draft_keep(d, d->document, key, err))
-        return -1;
-    bool is_known =
-        strcmp(key, "truncation") == 0 || strcmp(key, "padding") == 0;
-    if (!is_known)
-        tokenizer_warn(t, "unknown key '%s'", key);
-    else if (json_has(d->document, key) &&
-             !json_is_object(json_object_get(d->document, key)))
-        return err_set(err, ERR_INPUT, "not an object");
-    else if (json_has(d->document, key))
-        tokenizer_warn(t, "'%s' does not apply here", key);
-    return 0;
+    if (strcmp(key, "truncation") == 0)
+        return read_batching(t, d, key, truncation_check, err);
+    if (strcmp(key, "padding") == 0)
+        return read_batching(t, d, key, padding_check, err);
+    tokenizer_warn(t, "unknown key '%s'", key);
+    return draft_keep(d, d->document, key, err);
 }
 
 static int read_document(struct tokenizer *t, struct draft *d, struct err *err)

@@ -230,6 +230,13 @@ static int read_text(struct draft *d, char **out, struct err *err)
     return 0;
 }
 
+static int read_type(struct draft *d, struct err *err)
+{
+    if (read_text(d, &d->model_type, err))
+        return -1;
+    return d->model_type ? 0 : draft_wrong(d, "is null", err);
+}
+
 static int read_flag(struct draft *d, bool *out, struct err *err)
 {
     enum json_event event = json_stream_next(&d->stream, err);
@@ -299,7 +306,7 @@ static int read_model_value(struct tokenizer *t, struct draft *d,
     struct model *m = d->model;
 
     if (strcmp(key, "type") == 0)
-        return read_text(d, &d->model_type, err);
+        return read_type(d, err);
     if (strcmp(key, "vocab") == 0)
         return read_vocab(d, err);
     if (strcmp(key, "merges") == 0)

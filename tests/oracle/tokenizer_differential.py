@@ -7,9 +7,10 @@ PACK is a folder with tokenizer.json (or tokenizer.json.zst).  Each gets
 --strings generated texts, encoded, and a tenth as many lists of ids, decoded.
 --random makes that many small tokenizers (tokenizer_random.py) with 30 texts
 and 15 lists each, --mutated as many whose tree was changed at random: each must
-then encode alike, or be refused by one side at least (counted apart: fields
-that change no id may be missing here).  Prints the first differences and a count a pack; exit
-status 1 when there was any.  Needs tokenizers 0.22 or 0.23.
+then encode alike, or be refused here; what upstream alone refuses differs, but
+for a document with a key that nobody knows, which is listed.  Prints the first
+differences and a count a pack; exit status 1 when there was any.  Needs
+tokenizers 0.22, or 0.23 (which goes with transformers 5.24).
 """
 import argparse
 import json
@@ -25,7 +26,8 @@ from tokenizers import Tokenizer
 import tokenizer_random as small
 
 PROTOCOL = {"context": 16384, "prefill_chunk": 512, "tail": "all", "max_new_tokens": 64,
-            "compute": "f32", "image_library": "pillow 12.3", "tokenizer": "file"}
+            "compute": "f32", "image_library": "pillow 12.3", "tokenizer": "file",
+            "transformers": "5.24.0" if tokenizers.__version__.startswith("0.23") else "5.5.0"}
 WORDS = """the of and Hello WORLD don't it's we'll I'D 1234567 3.14159 0x1f http://a.b/c?d=e&f
  def return  self.x == None; \u4f60\u597d \u4e16\u754c \u3053\u3093\u306b\u3061\u306f \ud55c\uad6d\uc5b4
  \u041f\u0440\u0438\u0432\u0435\u0442 \u0645\u0631\u062d\u0628\u0627 \u0928\u092e\u0938\u094d\u0924\u0947 caf\u00e9 na\u00efve Stra\u00dfe <|im_start|> <|endoftext|> <think> </think>
@@ -139,11 +141,22 @@ def random_tokenizers(args, protocol):
 
 
 def outcome(library, texts):
-    try:
-        library = Tokenizer.from_str(library)
-        return [library.encode(t, add_special_tokens=False).ids for t in texts]
-    except BaseException:  # an error, or a panic
-        return None
+    """In a process of its own: 0.23 aborts on some files."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            library = Tokenizer.from_str(library)
+            ids = [library.encode(t, add_special_tokens=False).ids for t in texts]
+            os.write(writer, json.dumps(ids).encode())
+        except BaseException:  # an error, or a panic
+            pass
+        os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as f:
+        text = f.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else None
 
 
 def mutated_tokenizers(args, protocol):
@@ -160,6 +173,8 @@ def mutated_tokenizers(args, protocol):
         got = [row["ids"] for row in got] if len(got) == len(texts) else None
         if got is None or want is None:
             kind = "refused by both" if got == want else "by us alone" if got is None else "by upstream alone"
+            if kind == "by upstream alone" and "extra" not in tree:
+                kind = "differ"  # a key of the document that nobody knows is listed, not refused
         else:
             kind = "alike" if got == want else "differ"
         counts[kind] += 1

@@ -53,6 +53,10 @@ static struct tokenizer *open_text(const char *text, size_t len,
          "{\"type\": \"TemplateProcessing\", \"single\": [" single \
          "], \"pair\": [" pair "], \"special_tokens\": {" specials "}}")
 
+#define PADDING(strategy, id)                                                \
+    "{\"strategy\": " strategy ", \"direction\": \"Right\", \"pad_id\": " id \
+    ", \"pad_to_multiple_of\": null, \"pad_type_id\": 0, \"pad_token\": \"\"}"
+
 static const struct {
     enum err_code code;
     const char *text, *says;
@@ -121,21 +125,66 @@ static const struct {
     {ERR_INPUT,
      TEMPLATE("{\"SpecialToken\": {\"id\": \"S\", \"type_id\": 0}}, " A, A,
               "\"S\": {\"id\": \"S\", \"ids\": [-1], \"tokens\": []}"),
-     "post_processor: single[0]: special_tokens: 'S': an id is not a number"},
+     "post_processor: special_tokens: 'S': an id is not a number"},
     {ERR_INPUT,
-     SOME("post_processor", "{\"type\": \"ByteLevel\", \"trim_offsets\": 1}"),
+     TEMPLATE(A, A, "\"S\": {\"id\": \"S\", \"ids\": [0], \"tokens\": [1]}"),
+     "post_processor: special_tokens: 'S': a token is not a string"},
+    {ERR_INPUT, TEMPLATE(A, A, "\"S\": {\"id\": \"S\", \"ids\": [0]}"),
+     "post_processor: special_tokens: 'S': no 'tokens'"},
+    {ERR_INPUT, TEMPLATE("{\"Sequence\": {\"id\": \"A\"}}", A, ""),
+     "post_processor: single[0]: 'type_id' is not a number"},
+    {ERR_INPUT,
+     TEMPLATE(A, "{\"Sequence\": {\"id\": \"A\", \"type_id\": 1.0}}", ""),
+     "post_processor: pair[0]: 'type_id' is not a number"},
+    {ERR_INPUT, TEMPLATE(A, A ", {}", ""),
+     "post_processor: pair[1]: neither a SpecialToken nor a Sequence"},
+    {ERR_INPUT,
+     SOME("post_processor", "{\"type\": \"TemplateProcessing\", \"single\": [" A
+                            "], \"special_tokens\": {}}"),
+     "post_processor: no 'pair'"},
+    {ERR_INPUT,
+     SOME("post_processor", "{\"type\": \"ByteLevel\", \"add_prefix_space\": "
+                            "true, \"trim_offsets\": 1}"),
      "post_processor: 'trim_offsets' is not true or false"},
+    {ERR_INPUT, SOME("post_processor", "{\"type\": \"ByteLevel\"}"),
+     "post_processor: no 'add_prefix_space'"},
+    {ERR_INPUT,
+     SOME("decoder", "{\"type\": \"ByteLevel\", \"add_prefix_space\": true}"),
+     "decoder: no 'trim_offsets'"},
+    {ERR_INPUT,
+     SOME("pre_tokenizer",
+          "{\"type\": \"ByteLevel\", \"add_prefix_space\": true}"),
+     "pre_tokenizer: no 'trim_offsets'"},
     {ERR_INPUT,
      SOME("pre_tokenizer", "{\"type\": \"ByteLevel\", \"add_prefix_space\": "
                            "true, \"trim_offsets\": \"no\"}"),
      "pre_tokenizer: 'trim_offsets' is not true or false"},
     {ERR_INPUT,
-     SOME("decoder", "{\"type\": \"ByteLevel\", \"use_regex\": null}"),
+     SOME("decoder", "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, "
+                     "\"trim_offsets\": true, \"use_regex\": null}"),
      "decoder: 'use_regex' is not true or false"},
     {ERR_INPUT, SOME("pre_tokenizer", "{\"type\": \"Digits\"}"),
      "pre_tokenizer: no 'individual_digits'"},
     {ERR_INPUT, SOME("truncation", "false"), "truncation: not an object"},
     {ERR_INPUT, SOME("padding", "[]"), "padding: not an object"},
+    {ERR_INPUT, SOME("truncation", "{\"max_length\": 3, \"stride\": 0}"),
+     "truncation: no 'strategy'"},
+    {ERR_INPUT,
+     SOME("truncation", "{\"max_length\": -3, \"stride\": 0, \"strategy\": "
+                        "\"OnlyFirst\"}"),
+     "truncation: 'max_length' is not what upstream takes"},
+    {ERR_INPUT,
+     SOME("truncation", "{\"max_length\": 3, \"stride\": 0, \"strategy\": "
+                        "\"OnlyFirst\", \"direction\": null}"),
+     "truncation: 'direction' is not what upstream takes"},
+    {ERR_INPUT, SOME("padding", PADDING("\"Left\"", "0")),
+     "padding: 'strategy' is not what upstream takes"},
+    {ERR_INPUT, SOME("padding", PADDING("{\"Fixed\": -1}", "0")),
+     "padding: 'strategy' is not what upstream takes"},
+    {ERR_INPUT, SOME("padding", PADDING("{\"Fixed\": 9}", "4294967296")),
+     "padding: 'pad_id' is not what upstream takes"},
+    {ERR_INPUT, OF_MODEL("\"type\": null, " VOCAB ", \"merges\": []"),
+     "model: type: line 1, column 38: is null"},
     {ERR_INPUT,
      OF_MODEL("\"type\": \"Unigram\", \"vocab\": [[\"a\", -1]], \"unk_id\": 0, "
               "\"byte_fallback\": null"),
@@ -150,9 +199,7 @@ static const struct {
               "\"b\"]]"),
      "merges are strings or pairs, not both"},
     {ERR_INPUT,
-     SOME("post_processor",
-          "{\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": "
-          "{\"id\": \"S\", \"type_id\": 0}}], \"special_tokens\": {}}"),
+     TEMPLATE("{\"SpecialToken\": {\"id\": \"S\", \"type_id\": 0}}", "", ""),
      "post_processor: single[0]: special_tokens: no 'S'"},
     {ERR_INPUT,
      SOME("added_tokens", "[{\"id\": 7, \"content\": \"<x>\", " FLAGS "}]"),
@@ -247,13 +294,20 @@ static void test_refusals(void)
     }
 }
 
+#define ONLY_FIRST \
+    "{\"max_length\": 3, \"stride\": 0, \"strategy\": \"OnlyFirst\"}"
+#define BATCH_LONGEST PADDING("\"BatchLongest\"", "0")
+
 static const char sound[] =
-    "{\"version\": \"1.0\", \"truncation\": {\"max_length\": 3}, \"padding\": "
-    "null,  \"added_tokens\": [{\"id\": 3, \"content\": \"<x>\", " FLAGS
-    "}], \"normalizer\": {\"type\": \"NFC\"}, \"pre_tokenizer\": {\"type\": "
-    "\"Split\", \"pattern\": {\"Regex\": \"\\\\s\"}, \"behavior\": "
-    "\"Isolated\", \"invert\": false}, \"post_processor\": null, \"decoder\": "
-    "{\"type\": \"Fuse\"}, \"extra\": 1, " MODEL "}";
+    "{\"version\": \"1.0\", \"truncation\": " ONLY_FIRST
+    ", \"padding\": " BATCH_LONGEST
+    ", \"added_tokens\": [{\"id\": 3, \"content\": \"<x>\", " FLAGS "}], "
+    "\"normalizer\": {\"type\": \"NFC\"}, \"pre_tokenizer\": {\"type\": "
+    "\"Split\", "
+    "\"pattern\": {\"Regex\": \"\\\\s\"}, \"behavior\": \"Isolated\", "
+    "\"invert\": false}, \"post_processor\": null, \"decoder\": {\"type\": "
+    "\"Fuse\"}, "
+    "\"extra\": 1, " MODEL "}";
 
 static void test_every_cut(void)
 {
@@ -281,8 +335,10 @@ static void test_questions(void)
         diag("%s", err.text);
     is_str(tokenizer_warning(t, 0), "'truncation' does not apply here",
            "truncation is told");
-    is_str(tokenizer_warning(t, 1), "unknown key 'extra'", "so is another key");
-    ok(!tokenizer_warning(t, 2), "and that is all");
+    is_str(tokenizer_warning(t, 1), "'padding' does not apply here",
+           "so is padding");
+    is_str(tokenizer_warning(t, 2), "unknown key 'extra'", "so is another key");
+    ok(!tokenizer_warning(t, 3), "and that is all");
     is_int(tokenizer_id(t, "ab"), 2, "a token's id");
     is_int(tokenizer_id(t, "<x>"), 3, "an added token's id");
     is_int(tokenizer_id(t, "zz"), -1, "no token's id");
@@ -572,6 +628,39 @@ static void test_tiktoken(void)
     tokenizer_free(t);
 }
 
+/* Two added tokens that Lowercase makes alike: tokenizers 0.22.2 finds the
+ * special one, 0.23.3 now this one, now that one. */
+static void test_alike_when_normalized(void)
+{
+    static const char alike[] =
+        "{\"version\": \"1.0\", \"added_tokens\": [{\"id\": 3, \"content\": "
+        "\"AB\", "
+        "\"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
+        "\"normalized\": true, \"special\": false}, {\"id\": 4, \"content\": "
+        "\"Ab\", "
+        "\"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
+        "\"normalized\": true, \"special\": true}], \"normalizer\": {\"type\": "
+        "\"Lowercase\"}, " MODEL "}";
+    struct tokenizer_options options = {.transformers = "5.5.0"};
+    struct err err = ERR_INIT;
+    struct token_ids ids;
+
+    token_ids_init(&ids);
+    put_file("tokenizer.json", alike, sizeof(alike) - 1);
+    struct tokenizer *t = tokenizer_open(folder, &options, &err);
+    ok(t && tokenizer_encode(t, "aB", 2, false, &ids, &err) == 0 &&
+           ids.count == 1 && ids.ids[0] == 4,
+       "added tokens that are alike when normalized: the special one");
+    tokenizer_free(t);
+    options.transformers = "5.24.0";
+    t = tokenizer_open(folder, &options, &err);
+    ok(!t && err.code == ERR_UNSUPPORTED, "or a refusal, where chance decides");
+    ok(strstr(err.text, "is like another when normalized") != NULL, "%s",
+       err.text);
+    tokenizer_free(t);
+    token_ids_release(&ids);
+}
+
 /* A Qwen3.5-like file whose class splits marks off letters. */
 static void test_class(void)
 {
@@ -581,8 +670,8 @@ static void test_class(void)
         "[{\"type\": \"Split\", \"pattern\": {\"Regex\": "
         "\"[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?[\\\\p{L}\\\\p{M}]+|.\"}, "
         "\"behavior\": \"Isolated\", \"invert\": false}, {\"type\": "
-        "\"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": false}]}, "
-        "\"decoder\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": "
+        "\"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": false, "
+        "\"use_regex\": false}]}, \"decoder\": " WIDE ", \"model\": {\"type\": "
         "\"BPE\", \"vocab\": {\"a\": 0, \"\xc3\x8c\": 1, \"\xc4\xbb\": 2, "
         "\"\xc3\x8c\xc4\xbb\": 3, \"a\xc3\x8c\xc4\xbb\": 4}, \"merges\": "
         "[\"\xc3\x8c \xc4\xbb\", \"a \xc3\x8c\xc4\xbb\"]}}";
@@ -665,6 +754,7 @@ int main(void)
     test_long_piece();
     test_threads();
     test_tiktoken();
+    test_alike_when_normalized();
     test_class();
     ok(!tokenizer_open("/nonexistent/tokenizer.json", NULL, &err) &&
            err.code == ERR_INPUT,
