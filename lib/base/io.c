@@ -219,6 +219,13 @@ bool io_exists(const char *path)
     return kind == MOUNT_NONE ? lstat(path, &st) == 0 : kind != MOUNT_NOTHING;
 }
 
+int io_check_new(const char *path, struct err *err)
+{
+    return path && io_exists(path)
+               ? err_set(err, ERR_EXISTS, "%s: is there already", path)
+               : 0;
+}
+
 bool io_is_dir(const char *path)
 {
     enum mount_kind kind = mount_look(path);

@@ -43,6 +43,9 @@ int io_make_dirs(const char *path, struct err *err);
 bool io_exists(const char *path); /* anything, links not followed */
 bool io_is_dir(const char *path); /* links followed */
 
+/* Refuses (ERR_EXISTS) to write where something is already; NULL is nowhere. */
+int io_check_new(const char *path, struct err *err);
+
 /* The same file, links followed: device and inode. */
 bool io_is_same(const char *a, const char *b);
 

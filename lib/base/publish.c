@@ -76,11 +76,7 @@ int publish_begin(struct publish *p, const char *path, struct err *err)
     dir = path_dir(clean);
     p->final = clean;
     p->part = xasprintf("%s/.%s.part", dir, path_base(clean));
-    if (io_exists(p->final)) {
-        err_set(err, ERR_EXISTS, "%s: is there already", p->final);
-        goto fail;
-    }
-    if (io_make_dirs(dir, err))
+    if (io_check_new(p->final, err) || io_make_dirs(dir, err))
         goto fail;
     while (state == 1) {
         p->took_over = mkdir(p->part, 0755) != 0;

@@ -122,10 +122,8 @@ static int write_bundle(const struct plan *p, const char *run, const char *top,
 {
     struct content c = {p, run, top, out, 0, mtime, sha256};
 
-    if (plan_tar_size(p, top, out, &c.size, err))
+    if (plan_tar_size(p, top, out, &c.size, err) || io_check_new(out, err))
         return -1;
-    if (io_exists(out))
-        return err_set(err, ERR_EXISTS, "%s: is there already", out);
     return io_write_by(out, put_content, &c, err);
 }
 

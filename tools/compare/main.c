@@ -304,10 +304,8 @@ static int reuse(const struct compare_request *request, int argc, char **argv,
     struct stage *s = NULL;
     int ret = -1;
 
-    if (io_exists(opt.out)) {
-        err_set(err, ERR_EXISTS, "%s: is there already", opt.out);
+    if (io_check_new(opt.out, err))
         goto out;
-    }
     if (document)
         s = record_of(request, document, argc, argv, &why);
     if (!s || stage_holds(s, from, &why)) {
@@ -337,8 +335,8 @@ static int compare(struct compare_request *request, int argc, char **argv,
     json_t *document = NULL, *about = NULL;
     int ret = -1;
 
-    if (opt.junit && io_exists(opt.junit))
-        return err_set(err, ERR_EXISTS, "%s: is there already", opt.junit);
+    if (io_check_new(opt.junit, err))
+        return -1;
     if (opt.stage.reuse) {
         ret = reuse(request, argc, argv, err);
         if (ret)

@@ -222,9 +222,7 @@ static int export_all(const struct job *job, struct err *err)
         if (!one)
             return -1;
     }
-    if (io_exists(job->opt->out))
-        return err_set(err, ERR_EXISTS, "%s: is there already", job->opt->out);
-    if (check_all(job, one, &why, err))
+    if (io_check_new(job->opt->out, err) || check_all(job, one, &why, err))
         return -1;
     ret = reuse(job, &why, err);
     if (ret)

@@ -54,8 +54,8 @@ int reuse_earlier(const struct run *r, struct err *err)
 
     if (!from)
         return 0;
-    if (io_exists(out))
-        return err_set(err, ERR_EXISTS, "%s: is there already", out);
+    if (io_check_new(out, err))
+        return -1;
     struct stage *common = records_common(r, err);
     if (!common)
         return -1;

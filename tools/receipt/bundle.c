@@ -63,13 +63,11 @@ int verb_extract(int argc, char **argv)
     struct bundle b = {0};
     struct err err = ERR_INIT, ignored = ERR_INIT;
 
-    if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
-        if (io_exists(out))
-            err_set(&err, ERR_EXISTS, "%s: is there already", out);
-        else if (bundle_extract(rest.items[0], out, &b, &err) == 0 &&
-                 tell(b.sha256, &err))
-            io_remove_tree(out, &ignored);
-    }
+    if (cli_parse(&command, argc, argv, &rest, &err) == 0 &&
+        io_check_new(out, &err) == 0 &&
+        bundle_extract(rest.items[0], out, &b, &err) == 0 &&
+        tell(b.sha256, &err))
+        io_remove_tree(out, &ignored);
     bundle_release(&b);
     free(rest.items);
     return cli_finish(&command, &err);

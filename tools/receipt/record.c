@@ -7,13 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int check_new(const char *out, struct err *err)
-{
-    if (out && io_exists(out))
-        return err_set(err, ERR_EXISTS, "%s: is there already", out);
-    return 0;
-}
-
 int verb_record(int argc, char **argv)
 {
     const char *upstream = NULL, *out = NULL;
@@ -41,7 +34,7 @@ int verb_record(int argc, char **argv)
 
     if (cli_parse(&command, argc, argv, &rest, &err) == 0 &&
         (!upstream || receipt_set_upstream(&r, upstream, &err) == 0) &&
-        check_new(out, &err) == 0 &&
+        io_check_new(out, &err) == 0 &&
         receipt_record(&r, rest.items[0], &err) == 0) {
         for (size_t i = 0; i < r.count; i++) {
             json_t *list = add_tensors_digest(rest.items[0], &r.files[i]);
@@ -91,7 +84,8 @@ int verb_import(int argc, char **argv)
 
     if (cli_parse(&command, argc, argv, &rest, &err) == 0 &&
         receipt_set_upstream(&r, upstream, &err) == 0 &&
-        check_new(out, &err) == 0 && receipt_import(&r, listing, &err) == 0 &&
+        io_check_new(out, &err) == 0 &&
+        receipt_import(&r, listing, &err) == 0 &&
         receipt_strengthen(&r, trees, commit, &err) == 0)
         put_json(receipt_json(&r), out, &err);
     receipt_release(&r);

@@ -110,9 +110,7 @@ int verb_publish(int argc, char **argv)
     if (cli_parse(&command, argc, argv, &rest, &err) == 0) {
         const char *part = rest.items[0], *final = rest.items[1];
 
-        if (io_exists(final)) {
-            err_set(&err, ERR_EXISTS, "%s: is there already", final);
-        } else if (protect(part, true, &err) == 0) {
+        if (io_check_new(final, &err) == 0 && protect(part, true, &err) == 0) {
             struct publish p = {xstrdup(final), xstrdup(part), -1, 0};
 
             publish_commit(&p, &err);

@@ -43,11 +43,8 @@ static int sign(const char *key, const char *run, struct err *err)
     char *path = path_join(run, signature_name);
     int ret = -1;
 
-    if (io_exists(path))
-        err_set(err, ERR_EXISTS, "%s: is there already", path);
-    else if (read_seal(run, &seal, err) == 0 &&
-             sign_make(key, SIGN_NAMESPACE, seal.data, seal.len, &armor, err) ==
-                 0)
+    if (io_check_new(path, err) == 0 && read_seal(run, &seal, err) == 0 &&
+        sign_make(key, SIGN_NAMESPACE, seal.data, seal.len, &armor, err) == 0)
         ret = io_write_file(path, armor.data, armor.len, err);
     buf_release(&seal);
     buf_release(&armor);

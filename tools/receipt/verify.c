@@ -226,11 +226,7 @@ static int verify(const struct verify_options *opt, const char *receipt,
     json_t *root = NULL, *tensors = NULL;
     int ret = -1;
 
-    if (opt->out && io_exists(opt->out)) {
-        err_set(err, ERR_EXISTS, "%s: is there already", opt->out);
-        goto out;
-    }
-    if (receipt_read(&r, receipt, err) ||
+    if (io_check_new(opt->out, err) || receipt_read(&r, receipt, err) ||
         hash_sha256_file(receipt, sha256, NULL, err))
         goto out;
     if (opt->revision &&
