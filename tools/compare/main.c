@@ -309,15 +309,14 @@ static int reuse(const struct compare_request *request, int argc, char **argv,
     if (document)
         s = record_of(request, document, argc, argv, &why);
     if (!s || stage_holds(s, from, &why)) {
-        cli_note(&command, "%s: not used again: %s", from, why.text);
+        stage_decline(&command, from, &why);
         ret = 0;
         goto out;
     }
     print(document, report_text);
     if (cli_flush(err) || (opt.junit && write_junit(document, err)) ||
-        publish_adopt(from, opt.out, err))
+        stage_adopt(&command, from, opt.out, err))
         goto out;
-    cli_note(&command, "%s: used again, its record holds", from);
     if (!compare_passed(document))
         err->code = ERR_NO;
     ret = 1;

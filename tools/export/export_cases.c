@@ -201,13 +201,10 @@ static int reuse(const struct job *job, const struct err *why, struct err *err)
     if (!from)
         return 0;
     if (why->code) {
-        cli_note(job->command, "%s: not used again: %s", from, why->text);
+        stage_decline(job->command, from, why);
         return 0;
     }
-    if (publish_adopt(from, job->opt->out, err))
-        return -1;
-    cli_note(job->command, "%s: used again, its record holds", from);
-    return 1;
+    return stage_adopt(job->command, from, job->opt->out, err) ? -1 : 1;
 }
 
 static int export_all(const struct job *job, struct err *err)

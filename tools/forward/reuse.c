@@ -62,11 +62,8 @@ int reuse_earlier(const struct run *r, struct err *err)
     int ret = check_all(r, common, &why);
     stage_free(common);
     if (ret) {
-        cli_note(r->command, "%s: not used again: %s", from, why.text);
+        stage_decline(r->command, from, &why);
         return 0;
     }
-    if (publish_adopt(from, out, err))
-        return -1;
-    cli_note(r->command, "%s: used again, its record holds", from);
-    return 1;
+    return stage_adopt(r->command, from, out, err) ? -1 : 1;
 }
