@@ -4,6 +4,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/utf8.h"
 #include "jinja/jinja_unicode.h"
 
 #include <stdlib.h>
@@ -13,98 +14,169 @@ static const char final_tag[] = "CONTINUE_FINAL_MESSAGE_TAG ";
 
 /* --- the template --- */
 
-static int read_source(const char *pack, const char *file, struct buf *source,
-                       char **name, struct err *err)
+/* What is found so far: the better of two templates stays. */
+struct found {
+    int rank; /* of the template's name; 0: none is held */
+    struct buf source;
+    char *name; /* its place */
+};
+
+static void found_take(struct found *f, int rank, struct buf *source,
+                       char *name)
 {
-    *name = path_join(pack, file);
-    if (io_read_file(*name, JINJA_MAX_SOURCE, source, err)) {
-        free(*name);
-        *name = NULL;
-        return -1;
-    }
-    return 0;
+    buf_release(&f->source);
+    free(f->name);
+    *f = (struct found){rank, *source, name};
 }
 
-static bool pack_has(const char *pack, const char *file)
+static void found_release(struct found *f)
 {
+    buf_release(&f->source);
+    free(f->name);
+}
+
+/* A file of one template.  Upstream reads all that there are: each must be
+ * UTF-8, whichever is meant. */
+static int take_file(const char *pack, const char *file, int rank,
+                     struct found *f, struct err *err)
+{
+    struct buf source = BUF_INIT;
     char *path = path_join(pack, file);
-    bool has = io_exists(path);
+
+    if (io_read_file(path, JINJA_MAX_SOURCE, &source, err))
+        goto fail;
+    if (source.len && !utf8_is_valid(source.data, source.len)) {
+        err_set(err, ERR_INPUT, "%s: not UTF-8", path);
+        goto fail;
+    }
+    if (rank > f->rank) {
+        found_take(f, rank, &source, path);
+        return 0;
+    }
+    buf_release(&source);
+    free(path);
+    return 0;
+fail:
+    buf_release(&source);
+    free(path);
+    return -1;
+}
+
+static bool is_template(const char *folder, const char *name)
+{
+    size_t n = strlen(name);
+    char *path = path_join(folder, name);
+    bool is = n >= 6 && strcmp(name + n - 6, ".jinja") == 0 && !io_is_dir(path);
 
     free(path);
-    return has;
+    return is;
 }
 
-/* A file beside chat_template.jinja, by the name of its template. */
-static int from_files(const char *pack, bool with_tools, struct buf *source,
-                      char **name, struct err *err)
+/* chat_template.jinja is `default`, unless the folder beside it has one; of
+ * the folder's files each is named as it is called. */
+static int from_files(const char *pack, bool with_tools, struct found *f,
+                      struct err *err)
 {
-    static const char tool_use[] = "additional_chat_templates/tool_use.jinja";
-    static const char other[] = "additional_chat_templates/default.jinja";
-
-    if (with_tools && pack_has(pack, tool_use))
-        return read_source(pack, tool_use, source, name, err);
-    if (pack_has(pack, other))
-        return read_source(pack, other, source, name, err);
-    if (pack_has(pack, "chat_template.jinja"))
-        return read_source(pack, "chat_template.jinja", source, name, err);
-    return err_set(err, ERR_INPUT,
-                   "%s: several chat templates, and none named 'default'",
-                   pack);
-}
-
-static bool has_files(const char *pack)
-{
+    static const char single[] = "chat_template.jinja";
     struct io_list list = {0};
-    struct err ignored = ERR_INIT;
+    char *path = path_join(pack, single);
     char *folder = path_join(pack, "additional_chat_templates");
-    bool has = pack_has(pack, "chat_template.jinja");
+    bool has_any = io_exists(path);
+    int ret = has_any ? take_file(pack, single, 1, f, err) : 0;
 
-    if (io_is_dir(folder) && io_list(folder, &list, &ignored) == 0)
-        for (size_t i = 0; i < list.count; i++) {
-            size_t n = strlen(list.names[i]);
+    if (!ret && io_is_dir(folder))
+        ret = io_list(folder, &list, err);
+    for (size_t i = 0; i < list.count && !ret; i++) {
+        const char *name = list.names[i];
 
-            has |= n > 6 && strcmp(list.names[i] + n - 6, ".jinja") == 0;
-        }
+        if (!is_template(folder, name))
+            continue;
+        has_any = true;
+        ret = take_file(folder, name,
+                        strcmp(name, "default.jinja") == 0                  ? 2
+                        : with_tools && strcmp(name, "tool_use.jinja") == 0 ? 3
+                                                                            : 0,
+                        f, err);
+    }
+    if (!ret && has_any && !f->rank)
+        ret = err_set(err, ERR_INPUT,
+                      "%s: several chat templates, and none named 'default'",
+                      pack);
     io_list_release(&list);
     free(folder);
-    return has;
+    free(path);
+    return ret;
 }
 
-/* The one of a list of {name, template}; of a name given twice the last. */
-static const json_t *pick(const json_t *list, bool with_tools)
+/* A list of {name, template} as an object by name, a new one: of a name given
+ * twice the last; what is no text names nothing.  NULL when an item is none. */
+static json_t *by_names(const json_t *list)
 {
-    const json_t *plain = NULL, *tool_use = NULL;
+    json_t *out = json_object();
 
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *entry = json_array_get(list, i);
-        const char *name = json_string_value(json_object_get(entry, "name"));
-        const json_t *text = json_object_get(entry, "template");
+        const json_t *name = json_object_get(entry, "name");
+        json_t *text = json_object_get(entry, "template");
 
-        if (name && strcmp(name, "tool_use") == 0)
-            tool_use = text;
-        if (name && strcmp(name, "default") == 0)
-            plain = text;
+        if (!name || !text) {
+            json_decref(out);
+            return NULL;
+        }
+        if (json_is_string(name))
+            json_object_set(out, json_string_value(name), text);
     }
-    return with_tools && tool_use ? tool_use : plain;
+    return out;
 }
 
-static int from_config(struct ledger *ledger, const char *file, bool with_tools,
-                       struct buf *source, char **name, struct err *err)
+/* The text under chat_template: as it stands, or the one of several that is
+ * meant.  A processor's are no list, and tools choose none of them. */
+static int take_value(const struct section *config, const json_t *value,
+                      bool is_processor, bool with_tools, struct found *f,
+                      struct err *err)
 {
-    const struct section *config;
+    json_t *named = !is_processor && json_is_array(value) ? by_names(value)
+                    : json_is_object(value) ? json_incref((json_t *)value)
+                                            : NULL;
+    const json_t *text = NULL;
+    int ret = 0;
 
-    if (ledger_file(ledger, file, &config, err))
-        return -1;
-    const json_t *text = config ? config_value(config, "chat_template") : NULL;
+    if (with_tools && !is_processor)
+        text = json_object_get(named, "tool_use");
     if (!text)
-        return 0; /* the next place */
-    if (json_is_array(text))
-        text = pick(text, with_tools);
-    if (!json_is_string(text))
-        return err_set(err, ERR_INPUT, "%s: 'chat_template' holds no text",
-                       config_path(config));
-    buf_add(source, json_string_value(text), json_string_length(text));
-    *name = xasprintf("%s: chat_template", config_path(config));
+        text = named ? json_object_get(named, "default") : value;
+    if (json_is_string(text)) {
+        struct buf source = BUF_INIT;
+
+        buf_add(&source, json_string_value(text), json_string_length(text));
+        found_take(f, 1, &source,
+                   xasprintf("%s: chat_template", config_path(config)));
+    } else
+        ret = err_set(err, ERR_INPUT, "%s: 'chat_template' holds no text",
+                      config_path(config));
+    json_decref(named);
+    return ret;
+}
+
+static int from_config(struct ledger *ledger, bool with_tools, struct found *f,
+                       struct err *err)
+{
+    static const char *const places[] = {
+        "tokenizer_config.json", "processor_config.json", "chat_template.json"};
+
+    for (size_t i = 0; i < 3 && !f->rank; i++) {
+        const struct section *config;
+
+        if (ledger_file(ledger, places[i], &config, err))
+            return -1;
+        const json_t *value =
+            config ? config_value(config, "chat_template") : NULL;
+        bool is_nothing =
+            i == 2 && json_is_string(value) && json_string_length(value) == 0;
+        if (value && !is_nothing &&
+            take_value(config, value, i > 0, with_tools, f, err))
+            return -1;
+    }
     return 0;
 }
 
@@ -113,21 +185,24 @@ static int find_template(const char *pack, struct ledger *ledger,
                          bool with_tools, struct buf *source, char **name,
                          struct err *err)
 {
-    static const char *const places[] = {"tokenizer_config.json",
-                                         "chat_template.json"};
+    struct found f = {0, BUF_INIT, NULL};
+    int ret = from_files(pack, with_tools, &f, err);
 
     *name = NULL;
-    if (has_files(pack))
-        return from_files(pack, with_tools, source, name, err);
-    for (size_t i = 0; i < 2 && !*name; i++)
-        if (from_config(ledger, places[i], with_tools, source, name, err))
-            return -1;
-    if (!*name)
-        return err_set(err, ERR_UNSUPPORTED,
-                       "%s: the pack has no chat template: its prompts need a "
-                       "renderer of their own, or a frozen prompt text",
-                       pack);
-    return 0;
+    if (!ret && !f.rank)
+        ret = from_config(ledger, with_tools, &f, err);
+    if (!ret && !f.rank)
+        ret = err_set(err, ERR_UNSUPPORTED,
+                      "%s: the pack has no chat template: its prompts need a "
+                      "renderer of their own, or a frozen prompt text",
+                      pack);
+    if (!ret) {
+        buf_add(source, f.source.data ? f.source.data : "", f.source.len);
+        *name = f.name;
+        f.name = NULL;
+    }
+    found_release(&f);
+    return ret;
 }
 
 /* --- the variables --- */

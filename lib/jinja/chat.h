@@ -15,9 +15,11 @@
  *
  * A template is looked for in chat_template.jinja and
  * additional_chat_templates/NAME.jinja; else in tokenizer_config.json, key
- * chat_template (a text, or a list of {name, template}); else in
- * chat_template.json.  Among several, with tools `tool_use`, else `default`.
- * A pack without any is ERR_UNSUPPORTED.
+ * chat_template (a text, a list of {name, template}, or an object of texts by
+ * name).  Among several, with tools `tool_use`, else `default`.  Else it is the
+ * processor's: the same key of processor_config.json, then of
+ * chat_template.json, a text or an object with `default`.  A pack without any
+ * is ERR_UNSUPPORTED.
  *
  * Variables: messages, tools, documents (None when absent),
  * add_generation_prompt, the special tokens that tokenizer_config.json sets or,

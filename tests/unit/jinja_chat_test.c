@@ -105,6 +105,35 @@ static void places(void)
                                  "1000000000000000019884624838656, "
                                  "\"chat_template\": \"config\\n\"}");
     is_prompt(plain, "config", "tokenizer_config.json goes before it");
+    put("tokenizer_config.json", "{\"chat_template\": null}");
+    put("processor_config.json", "{\"chat_template\": {\"default\": \"one\", "
+                                 "\"tool_use\": \"tools\"}}");
+    is_prompt(with_tools, "one", "a processor's: tools choose none");
+    put("processor_config.json", "{\"chat_template\": null}");
+    is_prompt(plain, "processor", "null: the next place");
+    /* ProcessorMixin.get_processor_dict: [{...}] stays a list, which no
+     * template can be; "" is none */
+    put("chat_template.json",
+        "{\"chat_template\": [{\"name\": \"default\", \"template\": \"x\"}]}");
+    is_refused(plain, ERR_INPUT, "holds no text", "a processor's is no list");
+    put("chat_template.json", "{\"chat_template\": \"\"}");
+    is_refused(plain, ERR_UNSUPPORTED, "no chat template",
+               "an empty chat_template.json is none");
+    drop("chat_template.json");
+    drop("processor_config.json");
+    put("tokenizer_config.json",
+        "{\"chat_template\": {\"default\": \"one\", \"tool_use\": \"tools\"}}");
+    is_prompt(plain, "one", "of an object, default");
+    is_prompt(with_tools, "tools", "with tools, tool_use");
+    put("tokenizer_config.json",
+        "{\"chat_template\": [{\"name\": \"default\", \"template\": \"one\"}, "
+        "{\"name\": \"rag\"}]}");
+    is_refused(plain, ERR_INPUT, "holds no text",
+               "a list with an item that is no template is refused");
+    put("tokenizer_config.json",
+        "{\"chat_template\": [{\"name\": \"default\", \"template\": \"one\"}, "
+        "{\"name\": 1, \"template\": \"x\"}]}");
+    is_prompt(plain, "one", "a name that is no text names nothing");
     put("tokenizer_config.json",
         "{\"chat_template\": [{\"name\": \"default\", \"template\": \"one\"}, "
         "{\"name\": \"tool_use\", \"template\": \"tools\"}]}");
@@ -130,6 +159,17 @@ static void places(void)
     is_refused(plain, ERR_INPUT, "default",
                "files without default are refused");
     drop("additional_chat_templates/tool_use.jinja");
+    put("chat_template.jinja", "");
+    is_prompt(plain, "", "an empty file is a template");
+    put("chat_template.jinja", "\xef\xbb\xbfx");
+    is_prompt(plain, "\xef\xbb\xbfx", "a byte order mark is text");
+    put("additional_chat_templates/rag.jinja", "\xff");
+    is_refused(plain, ERR_INPUT, "rag.jinja: not UTF-8",
+               "a file beside it that is not UTF-8 is refused");
+    drop("additional_chat_templates/rag.jinja");
+    put("additional_chat_templates/tool_use.jinja/x", "");
+    is_prompt(with_tools, "\xef\xbb\xbfx", "a folder is no template");
+    drop("additional_chat_templates/tool_use.jinja/x");
     put("chat_template.jinja", "{{ 1 +");
     is_refused(plain, ERR_INPUT, "chat_template.jinja: line 1, column ",
                "an error names the file, line and column");
