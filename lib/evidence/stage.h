@@ -108,13 +108,6 @@ int stage_write(struct stage *s, const char *dir, struct err *err);
  */
 int stage_holds(const struct stage *s, const char *dir, struct err *why);
 
-/* What comes of it, with a line on stderr: it is not used again, and why; or it
- * gets the name of the output. */
-void stage_decline(const struct cli_command *command, const char *from,
-                   const struct err *why);
-int stage_adopt(const struct cli_command *command, const char *from,
-                const char *out, struct err *err);
-
 /* The path as the record would write it; freed by the caller. */
 char *stage_name(const struct stage *s, const char *path);
 #endif

@@ -20,7 +20,7 @@
 enum {
     BONSAI_MAX_SLOTS = 24,
     BONSAI_NAME_SIZE = 160,
-    BONSAI_WORD = 16,   /* codes in a word */
+    BONSAI_WORD = 16, /* codes in a word */
 };
 
 enum slot_kind { SLOT_PACKED, SLOT_DENSE, SLOT_PARAM };

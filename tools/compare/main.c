@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "base/publish.h"
 #include "cli/cli.h"
+#include "cli/earlier.h"
 #include "evidence/stage.h"
 #include "gates/compare.h"
 #include "gates/parity.h"
@@ -309,13 +310,13 @@ static int reuse(const struct compare_request *request, int argc, char **argv,
     if (document)
         s = record_of(request, document, argc, argv, &why);
     if (!s || stage_holds(s, from, &why)) {
-        stage_decline(&command, from, &why);
+        earlier_decline(&command, from, &why);
         ret = 0;
         goto out;
     }
     print(document, report_text);
     if (cli_flush(err) || (opt.junit && write_junit(document, err)) ||
-        stage_adopt(&command, from, opt.out, err))
+        earlier_adopt(&command, from, opt.out, err))
         goto out;
     if (!compare_passed(document))
         err->code = ERR_NO;

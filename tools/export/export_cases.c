@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/publish.h"
+#include "cli/earlier.h"
 #include "prompt/prompt.h"
 
 #include <stdlib.h>
@@ -201,10 +202,10 @@ static int reuse(const struct job *job, const struct err *why, struct err *err)
     if (!from)
         return 0;
     if (why->code) {
-        stage_decline(job->command, from, why);
+        earlier_decline(job->command, from, why);
         return 0;
     }
-    return stage_adopt(job->command, from, job->opt->out, err) ? -1 : 1;
+    return earlier_adopt(job->command, from, job->opt->out, err) ? -1 : 1;
 }
 
 static int export_all(const struct job *job, struct err *err)

@@ -2,6 +2,7 @@
 #include "reuse.h"
 
 #include "base/io.h"
+#include "cli/earlier.h"
 #include "records.h"
 
 #include <stdlib.h>
@@ -62,8 +63,8 @@ int reuse_earlier(const struct run *r, struct err *err)
     int ret = check_all(r, common, &why);
     stage_free(common);
     if (ret) {
-        stage_decline(r->command, from, &why);
+        earlier_decline(r->command, from, &why);
         return 0;
     }
-    return stage_adopt(r->command, from, out, err) ? -1 : 1;
+    return earlier_adopt(r->command, from, out, err) ? -1 : 1;
 }

@@ -1,16 +1,16 @@
 /* --reuse: an earlier result takes the place of a new one, or does not. */
-#include "evidence/stage.h"
+#include "cli/earlier.h"
 
 #include "base/publish.h"
 
-void stage_decline(const struct cli_command *command, const char *from,
-                   const struct err *why)
+void earlier_decline(const struct cli_command *command, const char *from,
+                     const struct err *why)
 {
     cli_note(command, "%s: not used again: %s", from, why->text);
 }
 
-int stage_adopt(const struct cli_command *command, const char *from,
-                const char *out, struct err *err)
+int earlier_adopt(const struct cli_command *command, const char *from,
+                  const char *out, struct err *err)
 {
     if (publish_adopt(from, out, err))
         return -1;
