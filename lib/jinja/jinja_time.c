@@ -45,8 +45,8 @@ struct jval jformat_time(struct rt *rt, struct jval format)
         if (spec_number(rt, &width, format.s->data + format.s->len) > 99)
             rt_fail(rt, ERR_UNSUPPORTED, "strftime_now: a width above 99");
         i = (size_t)(width - format.s->data);
-        while (i < format.s->len && strchr("EO", format.s->data[i]))
-            i++;
+        if (i < format.s->len && strchr("EO", format.s->data[i]))
+            i++; /* a second one is no conversion, and what follows is text */
         if (i < format.s->len)
             juni_next(format.s->data, &i);
         size_t n = i - from;

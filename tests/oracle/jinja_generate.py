@@ -251,7 +251,7 @@ class Maker:
         r = self.r
         s, n = self.quoted, self.number
         small = lambda: str(r.randint(-4, 9))
-        k = r.randrange(14)
+        k = r.randrange(15)
         if k == 0:
             name = r.choice(["upper", "lower", "title", "capitalize", "swapcase", "strip", "lstrip", "rstrip", "split", "rsplit", "splitlines",
                              "isdigit", "isalpha", "isspace", "isalnum", "isupper", "islower", "istitle", "isdecimal", "isprintable", "isidentifier",
@@ -308,6 +308,10 @@ class Maker:
         if k == 12:
             part = lambda: r.choice(["", small(), small()])
             return f"[{r.choice([s() + '', '[1, 2, 3, 4, 5]', '(1, 2, 3)', 'l', 'u'])}[{part()}:{part()}:{r.choice(['', '1', '2', '-1', '-2', '3'])}]]"
+        if k == 13:
+            one = lambda: "%" + r.choice(["", "", "-", "_", "^", "#", "0", "-^"]) + r.choice(["", "", "1", "3", "02"]) + r.choice(["", "", "", "E", "O"]) + \
+                r.choice("aAbBcCdDeFgGhHIjklmMnpPrRStTuUVwWxXyY%fqQEO+:é")
+            return "strftime_now(" + s("".join(r.choice(["", "x", " "]) + one() for _ in range(r.randint(1, 3)))) + ")"
         words = ", ".join(s(r.choice(["b", "A", "a", "B", "é", "É", "ß", "SS"])) for _ in range(r.randint(1, 5)))
         how = r.choice(["sort", "sort(case_sensitive=true)", "sort(true, true)", "unique|list", "unique(true)|list", "min", "max", "map('upper')|join",
                         "groupby(0)", "map('length')|sum", "join(', ')", "dictsort"])
