@@ -57,10 +57,12 @@ struct jval jformat_time(struct rt *rt, struct jval format)
             jsb_addstr(&b, "000000");
             continue;
         }
-        if (kind == 's' || kind == 'z' || kind == 'Z')
+        bool is_other = (unsigned char)kind >= 0x80; /* '^' has an effect */
+        if (kind == 's' || kind == 'z' || kind == 'Z' ||
+            (is_other && memchr(format.s->data + from, '^', n)))
             rt_fail(rt, ERR_UNSUPPORTED, "strftime_now: '%.*s'", (int)n,
                     format.s->data + from);
-        if (n >= sizeof(one) || n < 2 || (unsigned char)kind >= 0x80) {
+        if (n >= sizeof(one) || n < 2 || is_other) {
             jsb_add(&b, format.s->data + from, n);
             continue;
         }

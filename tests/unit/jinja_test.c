@@ -352,11 +352,14 @@ static void options(void)
     struct buf out = BUF_INIT;
     struct jinja_options o = {"5.5.0", "2026-02-03T04:05:06Z"};
     static const char clock[] = "{{ strftime_now('%Y-%m-%d %H:%M:%S %f%z') }}";
+    static const char capital[] = "{{ strftime_now('%^\xc3\xa9') }}";
     static const char hidden[] = "{% set n = namespace(_x=1) %}{% set n._y = 2 "
                                  "%}[{{ n._x }}]";
 
     is_int(run(clock, strlen(clock), &o, NULL, &out, &err), 0, "a clock");
     is_str(out.data, "2026-02-03 04:05:06 000000", "is the one given");
+    is_int(run(capital, strlen(capital), &o, NULL, &out, &err), ERR_UNSUPPORTED,
+           "'^' before a letter beyond ASCII is refused");
     is_int(run(hidden, strlen(hidden), &o, NULL, &out, &err), 0,
            "5.5.0 stores a namespace's _x");
     is_str(out.data, "[]", "and never reads it back");
