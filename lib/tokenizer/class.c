@@ -46,14 +46,57 @@ static const char *const unused[] = {
     NULL,
 };
 
-/* Each would change ids. */
-static const char *const off[] = {"split_special_tokens", "fix_mistral_regex"};
+/* Each would change ids; trust_remote_code of the file takes tokenizer.json as
+ * it is for a class that rebuilds. */
+static const char *const off[] = {"split_special_tokens", "fix_mistral_regex",
+                                  "trust_remote_code"};
 
-int class_check(const struct section *config, struct err *err)
+/* Upstream asks whether they are true, and takes other things for it. */
+static const char *const flags[] = {"add_prefix_space", "legacy"};
+
+static bool is_nothing(const json_t *value)
+{
+    return !value || json_is_null(value) ||
+           (json_is_array(value) && json_array_size(value) == 0);
+}
+
+/* Does upstream read another file in tokenizer.json's place? */
+static bool names_other_file(const struct section *config)
+{
+    const json_t *list = config_value(config, "fast_tokenizer_files");
+    bool is_plain = is_nothing(list) || json_is_array(list);
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+
+        is_plain &= name && strcmp(name, "tokenizer.json") == 0;
+    }
+    return !is_plain;
+}
+
+int class_check(const struct section *config, enum class_version version,
+                struct err *err)
 {
     for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
         if (config_expect_flag(config, off[i], false, err))
             return -1;
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        const json_t *value = json_object_get(config_object(config), flags[i]);
+
+        if (value && !json_is_null(value) && !json_is_boolean(value))
+            return err_set(err, ERR_INPUT, "%s: '%s' is neither true nor false",
+                           config_path(config), flags[i]);
+    }
+    if (names_other_file(config))
+        return config_refuse(config, "fast_tokenizer_files", err,
+                             "names files other than tokenizer.json");
+    if (!is_nothing(config_value(config, "init_inputs")))
+        return config_refuse(config, "init_inputs", err,
+                             "has arguments, which are not supported");
+    if (version == CLASS_5_5 && config_value(config, "tokenizer_file"))
+        return config_refuse(config, "tokenizer_file", err,
+                             "is set: transformers before 5.24 reads that "
+                             "path in place of the pack's");
     config_ignore(config, unused);
     return 0;
 }
@@ -228,7 +271,7 @@ int class_read(struct tokenizer *t, const char *file, struct rebuild *out,
     if (!t->ledger)
         return 0;
     if (choose(t, &p, &config, &name, err) ||
-        (config && class_check(config, err))) {
+        (config && class_check(config, p.version, err))) {
         ret = -1;
         goto out;
     }

@@ -76,5 +76,6 @@ int class_added(const struct tokenizer *t, struct rebuild *r, struct added *out,
 
 /* Refuses the keys of tokenizer_config.json that change ids and that nobody
  * reads; notes those without effect. */
-int class_check(const struct section *config, struct err *err);
+int class_check(const struct section *config, enum class_version version,
+                struct err *err);
 #endif

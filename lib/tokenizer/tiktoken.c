@@ -248,7 +248,7 @@ static int read_specials(struct tokenizer *t, struct err *err)
     int ret = -1;
 
     if (ledger_need(t->ledger, "tokenizer_config.json", &config, err) ||
-        class_check(config, err))
+        class_check(config, class_version(t->transformers), err))
         return -1;
     config_value(config, "added_tokens_decoder");
     if (json_get_object(config_object(config), "added_tokens_decoder", &tokens,

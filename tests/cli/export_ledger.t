@@ -110,6 +110,28 @@ for key in split_special_tokens fix_mistral_regex; do
     says "'$key' is true, only false is supported" "it is refused by name"
     one_line "on one line"
 done
+# AutoTokenizer of transformers 5.5.0 and 5.24.0: a listed tokenizer.4.0.0.json
+# is read in place of tokenizer.json, trust_remote_code makes no class anew;
+# tokenizer_file is read by 5.5.0, and no more by 5.24.0
+while IFS='|' read -r key value why; do
+    set_key "{\"$key\": $value}"
+    runs 4 "$key" "$export" --pack "$pack" --text hello
+    says "'$key' $why" "it is refused by name"
+done <<'EOF'
+trust_remote_code|true|is true, only false is supported
+fast_tokenizer_files|["tokenizer.4.0.0.json", "tokenizer.json"]|names files other than tokenizer.json
+init_inputs|["x"]|has arguments, which are not supported
+tokenizer_file|"/old/tokenizer.json"|is set: transformers before 5.24 reads that path in place of the pack's
+EOF
+printf '{"transformers": "5.24.0"}' >"$T/newer"
+runs 0 "tokenizer_file under 5.24" "$export" --pack "$pack" --text hello --protocol "$T/newer"
+set_key '{"tokenizer_file": null, "fast_tokenizer_files": ["tokenizer.json"], "init_inputs": []}'
+runs 0 "the same keys, as packs have them" "$export" --pack "$pack" --text hello
+for key in legacy add_prefix_space; do
+    set_key "{\"$key\": 1}"
+    runs 3 "$key" "$export" --pack "$pack" --text hello
+    says "tokenizer_config.json: '$key' is neither true nor false" "is told so"
+done
 set_key '{"split_special_tokens": "yes"}'
 runs 3 "a flag that is none" "$export" --pack "$pack" --text hello
 set_key '{}'
