@@ -53,9 +53,9 @@ json_t *explain_patch_place(const struct capture *reference,
  * Image patches, what explains the difference: values rounded to fewer bits; an
  * order of rows (raster, transposed) or of features (channels reversed or last)
  * or a normalisation (another mean and standard deviation), when one turns the
- * reference into the candidate within 1e-5; images or rows in another order;
- * frames that do not repeat the first; else how many values differ, when they
- * are few.
+ * reference into the candidate within 1e-5, or but for the rounding of f16 or
+ * bf16; images or rows in another order; frames that do not repeat the first;
+ * else how many values differ, when they are few.
  *
  * With the case's images at hand (`planned`, NULL without a cases file): the
  * reference's own normalisation, and another resampling (nearest neighbour,

@@ -197,8 +197,18 @@ static bool find_lines(const struct layout *l, const double *r, const double *c,
     return true;
 }
 
+/* Half the last place of a value of so many significant bits; 0: of all. */
+static double half_place(double v, int bits)
+{
+    int exponent;
+
+    frexp(v, &exponent);
+    return bits ? ldexp(0.5, exponent - bits) : 0;
+}
+
 static bool fits(const struct layout *l, const double *r, const double *c,
-                 const struct arrangement *a, const int64_t *where, double room)
+                 const struct arrangement *a, const int64_t *where, double room,
+                 int bits)
 {
     int64_t size = l->features / l->channels;
 
@@ -210,17 +220,19 @@ static bool fits(const struct layout *l, const double *r, const double *c,
             const struct line *line = &a->lines[f / size];
             double most = room * fmax(1, fabs(line->slope));
 
-            if (!(fabs(line->slope * x[f] + line->offset - y[where[f]]) <=
-                  most))
+            const double v = y[where[f]];
+
+            if (!(fabs(line->slope * x[f] + line->offset - v) <=
+                  most + half_place(v, bits)))
                 return false;
         }
     }
     return true;
 }
 
-bool arrangement_find(const struct layout *l, const double *r, const double *c,
-                      const struct line *lines, double room,
-                      struct arrangement *out)
+static bool find(const struct layout *l, const double *r, const double *c,
+                 const struct line *lines, double room, int bits,
+                 struct arrangement *out)
 {
     int64_t *where = xcalloc((size_t)l->features, sizeof(*where));
     struct extremes e[3];
@@ -241,12 +253,19 @@ bool arrangement_find(const struct layout *l, const double *r, const double *c,
                 memcpy(a.lines, lines, sizeof(a.lines));
             else if (!find_lines(l, r, c, e, &a, where))
                 continue;
-            found = fits(l, r, c, &a, where, room);
+            found = fits(l, r, c, &a, where, room, bits);
             *out = a;
         }
     }
     free(where);
     return found;
+}
+
+bool arrangement_find(const struct layout *l, const double *r, const double *c,
+                      const struct line *lines, double room,
+                      struct arrangement *out)
+{
+    return find(l, r, c, lines, room, 0, out);
 }
 
 char *arrangement_say(const struct arrangement *a)
@@ -322,14 +341,47 @@ static bool is_called(const struct normalisation *of, const struct name *n)
     return true;
 }
 
+enum {
+    KNOWN = sizeof(known) / sizeof(known[0]),
+    NAMES = sizeof(rescalings) / sizeof(rescalings[0]) * KNOWN * 2
+};
+
+static struct name name_at(size_t n)
+{
+    return (struct name){n / 2 % KNOWN, n / 2 / KNOWN, n % 2};
+}
+
 static bool find_name(const struct normalisation *of, struct name *out)
 {
-    const size_t scales = sizeof(rescalings) / sizeof(rescalings[0]);
-    const size_t names = sizeof(known) / sizeof(known[0]);
-
-    for (size_t n = 0; n < scales * names * 2; n++) {
-        *out = (struct name){n / 2 % names, n / 2 / names, n % 2};
+    for (size_t n = 0; n < NAMES; n++) {
+        *out = name_at(n);
         if (is_called(of, out))
+            return true;
+    }
+    return false;
+}
+
+bool arrangement_find_coarse(const struct layout *l, const double *r,
+                             const double *c, const struct line due[3],
+                             int bits, struct arrangement *out)
+{
+    static const struct line half = {.slope = 1 / 127.5, .offset = -1};
+    struct line lines[3] = {{.slope = 1}, {.slope = 1}, {.slope = 1}};
+    struct name name;
+
+    if (find(l, r, c, lines, EXPLAINED, bits, out))
+        return true;
+    for (size_t n = 0; n < NAMES; n++) {
+        name = name_at(n);
+        for (int k = 0; k < 3; k++) {
+            const struct line *from = due ? &due[k] : &half;
+            const double d = known_deviation(&name, k);
+
+            lines[k].slope = 1 / (255 * d * from->slope);
+            lines[k].offset =
+                -known_mean(&name, k) / d - from->offset * lines[k].slope;
+        }
+        if (find(l, r, c, lines, EXPLAINED, bits, out))
             return true;
     }
     return false;

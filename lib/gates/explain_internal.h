@@ -64,6 +64,12 @@ bool arrangement_find(const struct layout *l, const double *r, const double *c,
                       const struct line *lines, double room,
                       struct arrangement *out);
 
+/* The same of a candidate whose values are rounded to so many significant bits:
+ * on r's own lines, or on those of a known normalisation.  `due` as below. */
+bool arrangement_find_coarse(const struct layout *l, const double *r,
+                             const double *c, const struct line due[3],
+                             int bits, struct arrangement *out);
+
 /* "rows are in raster order ...; ...", NULL when the order is the one that is
  * due.  Freed by the caller. */
 char *arrangement_say(const struct arrangement *a);

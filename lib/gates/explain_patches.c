@@ -90,37 +90,71 @@ static char *explain_frames(const struct sides *s)
 
 /* ---- rows ---- */
 
-/* The order alone, the normalisation alone, or both. */
+/* How many significant bits do all values have?  0: more than f16's. */
+static int significant_bits(const struct sides *s)
+{
+    bool is_f16 = true, is_bf16 = true;
+
+    for (int64_t at = 0; at < s->count && (is_f16 || is_bf16); at++) {
+        is_f16 = is_f16 && of_f16(s->c[at]) == s->c[at];
+        is_bf16 = is_bf16 && of_bf16(s->c[at]) == s->c[at];
+    }
+    return is_bf16 ? 8 : is_f16 ? 11 : 0;
+}
+
+static bool is_unchanged(const struct line lines[3])
+{
+    for (int k = 0; k < 3; k++)
+        if (lines[k].slope != 1 || lines[k].offset != 0)
+            return false;
+    return true;
+}
+
+/* The order alone, the normalisation alone, or both; NULL when it is neither,
+ * or one that cannot be told. */
+static char *say_arrangement(const struct arrangement *a,
+                             const struct line due[3], const char *rounded)
+{
+    char *order = arrangement_say(a), *own = NULL, *text = NULL;
+    char *normalisation =
+        is_unchanged(a->lines) ? NULL : say_normalisation(a, due);
+
+    if (normalisation) {
+        if (due)
+            own = say_own_normalisation(due);
+        text = xasprintf("%s%s explains it: %s%s%s%s", order ? order : "",
+                         order ? "; with that, another normalisation"
+                               : "another normalisation",
+                         normalisation, own ? ", where the reference has " : "",
+                         own ? own : "", rounded);
+    } else if (order && is_unchanged(a->lines)) {
+        text = xasprintf("%s%s: that alone explains it", order, rounded);
+    }
+    free(order);
+    free(normalisation);
+    free(own);
+    return text;
+}
+
 static char *explain_arrangement(const struct sides *s,
                                  const struct resampling *images)
 {
     static const struct line same[3] = {
         {.slope = 1}, {.slope = 1}, {.slope = 1}};
     const struct line *due = images ? resampling_lines(images) : NULL;
+    const struct layout *l = s->layout;
     struct arrangement a;
-    char *order, *normalisation, *own = NULL, *text;
+    char *text = NULL;
 
-    if (arrangement_find(s->layout, s->r, s->c, same, EXPLAINED, &a)) {
-        order = arrangement_say(&a);
-        text = order ? xasprintf("%s: that alone explains it", order) : NULL;
-        free(order);
-        return text;
-    }
-    if (!arrangement_find(s->layout, s->r, s->c, NULL, EXPLAINED, &a))
-        return NULL;
-    normalisation = say_normalisation(&a, due);
-    if (!normalisation)
-        return NULL;
-    order = arrangement_say(&a);
-    if (due)
-        own = say_own_normalisation(due);
-    text = xasprintf(
-        "%s%s explains it: %s%s%s", order ? order : "",
-        order ? "; with that, another normalisation" : "another normalisation",
-        normalisation, own ? ", where the reference has " : "", own ? own : "");
-    free(order);
-    free(normalisation);
-    free(own);
+    if (arrangement_find(l, s->r, s->c, same, EXPLAINED, &a))
+        return say_arrangement(&a, due, "");
+    if (arrangement_find(l, s->r, s->c, NULL, EXPLAINED, &a))
+        text = say_arrangement(&a, due, "");
+    int bits = text ? 0 : significant_bits(s);
+    if (bits && arrangement_find_coarse(l, s->r, s->c, due, bits, &a))
+        text = say_arrangement(&a, due,
+                               bits == 8 ? "; the values are rounded to bf16"
+                                         : "; the values are rounded to f16");
     return text;
 }
 

@@ -89,6 +89,25 @@ linear clip due-ctyx-rgb bilinear without antialiasing resampling explains it ex
 nearest clip raster-tyxc-bgr nearest-neighbour resampling explains it exactly, with another order and normalisation: rows are in raster order, not in merge-block order; features have the channel last; channels are in the order blue, green, red; the candidate has mean [0.4815
 EOF
 
+# an engine that computes in f16 or bf16 has them rounded besides
+while read -r arrangement norm format words; do
+    rm -rf "$T/cand"
+    cp -R "$T/ref" "$T/cand"
+    plant arrange "$T/cand/chart" "$arrangement" "$norm"
+    case $format in
+    f16) plant patched "$T/cand/chart" 'rows = [[struct.unpack("<e", struct.pack("<e", x))[0] for x in row] for row in rows]' ;;
+    bf16) plant patched "$T/cand/chart" 'near = lambda x: struct.pack("<I", (struct.unpack("<I", struct.pack("<f", x))[0] + 0x8000) & 0xffff0000)
+rows = [[struct.unpack("<f", near(x))[0] for x in row] for row in rows]' ;;
+    esac
+    judge "$arrangement, $norm, $format"
+    told "$words" "$arrangement, $norm, $format"
+done <<'EOF'
+raster-ctyx-rgb half f16 rows are in raster order, not in merge-block order; the values are rounded to f16: that alone explains it
+due-ctyx-bgr half bf16 channels are in the order blue, green, red; the values are rounded to bf16: that alone explains it
+due-ctyx-rgb clip f16 another normalisation explains it: the candidate has mean [0.4815, 0.4578, 0.4082] and deviation [0.2686, 0.2613, 0.2758] (CLIP's), where the reference has mean [0.5, 0.5, 0.5] and deviation [0.5, 0.5, 0.5]; the values are rounded to f16
+raster-ctyx-rgb clip bf16 rows are in raster order, not in merge-block order; with that, another normalisation explains it: the candidate has mean [0.4815, 0.4578, 0.4082] and deviation [0.2686, 0.2613, 0.2758] (CLIP's), where the reference has mean [0.5, 0.5, 0.5] and deviation [0.5, 0.5, 0.5]; the values are rounded to bf16
+EOF
+
 # values changed without another order, normalisation or resampling
 while IFS='|' read -r how words; do
     rm -rf "$T/cand"

@@ -8,7 +8,7 @@ Makes --images pictures of many colours and of few (solid, gray, one channel,
 two colours), some to a prompt, and export's patches of them as the reference.
 Candidates are cut here with numpy and Pillow's resize: by another filter,
 normalisation, order of rows, of features or of channels, of several at once,
-and with values that no such thing gives.  A candidate of the first sort must be
+of fewer bits besides, and with values that no such thing gives.  A candidate of the first sort must be
 explained, one of the second must not.  Prints what was told otherwise, and
 counts; exit status 1 when there was any.  Needs Pillow 12.3, numpy.
 """
@@ -74,13 +74,22 @@ def patches(pictures, grid, way):
 
 
 def ways(r, own):
-    """One thing another than it should be, or two or three; and the damage of none."""
+    """One thing another than it should be, or two or three, now and then rounded
+    to f16 or bf16 besides; and the damage of none."""
     for n in (1, 1, 1, 2, 3):
         way = dict(DUE, norm=own)
         for key in r.sample(list(CHOICES), n):
             way[key] = r.choice(CHOICES[key])
-        yield way, False
-    yield dict(DUE, norm=own), True
+        yield way, r.choice([None, 11, 8]) if way["filter"] == DUE["filter"] else None, False
+    yield dict(DUE, norm=own), r.choice([None, 11, 8]), True
+
+
+def rounded(values, bits):
+    """To so many significant bits."""
+    if not bits:
+        return values
+    fraction, exponent = np.frexp(values.astype(np.float64))
+    return np.ldexp(np.rint(np.ldexp(fraction, bits)), exponent - bits)
 
 
 def run(*command):
@@ -125,10 +134,11 @@ def main():
             os.chmod(path, 0o644)
             due = np.frombuffer(tensors["patches"][2], "<f4").reshape(tensors["patches"][1])
             grid = np.array(plant.values(tensors["image_grid_thw"])).reshape(-1, 3).tolist()
-            for way, is_damaged in ways(r, own):
+            for way, bits, is_damaged in ways(r, own):
                 values = patches(pictures, grid, way)
                 if is_damaged:
                     values = values + np.random.default_rng(made).normal(0, 0.1, values.shape)
+                values = rounded(values, bits)
                 if abs(values - due).max() <= 1e-6:
                     continue  # no difference to explain
                 several = sum(way[k] != v for k, v in dict(DUE, norm=own).items())
@@ -140,7 +150,7 @@ def main():
                 is_told = "explains it" in told and "no resampling that we know" not in told
                 counts["wrong" if is_told == is_damaged else "explained" if is_told else "not explained, rightly"] += 1
                 if is_told == is_damaged and counts["wrong"] <= 5:
-                    print(f"  {kinds}, {way}, reference {own}{', damaged' if is_damaged else ''}:\n{told}")
+                    print(f"  {kinds}, {way}, reference {own}{f', {bits} bits' if bits else ''}{', damaged' if is_damaged else ''}:\n{told}")
     print(f"patches of {made} images: " + ", ".join(f"{n} {k}" for k, n in counts.items()))
     return counts["wrong"] > 0
 
