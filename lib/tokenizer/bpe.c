@@ -48,6 +48,17 @@ static int64_t find_piece(const struct model *m, struct model_work *w,
     return vocab_find(&m->vocab, w->text.data, w->text.len);
 }
 
+/* Is every symbol at the start a character or a byte of the fallback? */
+static bool has_seams(const struct model *m)
+{
+    bool has_all = m->byte_fallback && !m->is_byte_level && !m->ignore_merges &&
+                   !m->prefix && !m->suffix;
+
+    for (int i = 0; i < 256; i++)
+        has_all = has_all && m->fallback_ids[i] >= 0;
+    return has_all;
+}
+
 void model_finish_bpe(struct model *m)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -63,6 +74,7 @@ void model_finish_bpe(struct model *m)
     }
     m->unk_id =
         m->has_unk ? model_find(m, m->unk_token, strlen(m->unk_token)) : -1;
+    m->seams = has_seams(m) ? seams_new(&m->vocab) : NULL;
 }
 
 void work_put_symbol(struct model_work *w, int64_t id, size_t len)

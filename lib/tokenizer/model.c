@@ -42,6 +42,7 @@ struct model *model_borrow(const struct model *m)
 
     *other = *m;
     other->is_borrowing = true;
+    other->seams = NULL;
     other->unk_token = copy_text(m->unk_token);
     other->prefix = copy_text(m->prefix);
     other->suffix = copy_text(m->suffix);
@@ -55,6 +56,7 @@ void model_free(struct model *m)
     free(m->unk_token);
     free(m->prefix);
     free(m->suffix);
+    seams_free(m->seams);
     if (!m->is_borrowing) {
         vocab_release(&m->vocab);
         vocab_release(&m->bytes);
@@ -65,15 +67,14 @@ void model_free(struct model *m)
     free(m);
 }
 
-int model_encode(const struct model *m, struct model_work *work,
-                 const char *text, size_t len, struct err *err)
+/* The tokens of a part of a piece, behind those that are there. */
+static int encode_part(const struct model *m, struct model_work *work,
+                       const char *text, size_t len, struct err *err)
 {
     struct cached *slot = NULL;
+    size_t first = work->token_count;
     uint32_t hash = 0;
 
-    work->token_count = 0;
-    if (m->kind == MODEL_UNIGRAM)
-        return unigram_encode(m, work, text, len, err);
     if (len <= CACHE_TEXT) {
         if (!work->cache)
             work->cache = xcalloc(CACHE_SLOTS, sizeof(*work->cache));
@@ -88,17 +89,35 @@ int model_encode(const struct model *m, struct model_work *work,
     }
     if (bpe_encode(m, work, text, len, err))
         return -1;
-    if (slot && work->token_count <= CACHE_TOKENS) {
+    if (slot && work->token_count - first <= CACHE_TOKENS) {
         slot->hash = hash;
         slot->len = (uint8_t)len;
-        slot->count = (uint8_t)work->token_count;
+        slot->count = (uint8_t)(work->token_count - first);
         memcpy(slot->text, text, len);
-        for (size_t i = 0; i < work->token_count; i++) {
-            slot->ids[i] = work->tokens[i].id;
-            slot->lens[i] = (uint8_t)work->tokens[i].len;
+        for (size_t i = 0; i < slot->count; i++) {
+            slot->ids[i] = work->tokens[first + i].id;
+            slot->lens[i] = (uint8_t)work->tokens[first + i].len;
         }
     }
     return 0;
+}
+
+int model_encode(const struct model *m, struct model_work *work,
+                 const char *text, size_t len, struct err *err)
+{
+    work->token_count = 0;
+    if (m->kind == MODEL_UNIGRAM)
+        return unigram_encode(m, work, text, len, err);
+    while (m->seams && len > CACHE_TEXT) {
+        size_t n = seams_next(m->seams, text, len);
+
+        if (encode_part(m, work, text, n, err))
+            return -1;
+        text += n;
+        len -= n;
+    }
+    return len || work->token_count == 0 ? encode_part(m, work, text, len, err)
+                                         : 0;
 }
 
 void model_work_release(struct model_work *w)

@@ -2,6 +2,7 @@
 #define TOKENIZER_MODEL_H
 
 #include "tokenizer/merges.h"
+#include "tokenizer/seams.h"
 #include "tokenizer/trie.h"
 #include "tokenizer/vocab.h"
 
@@ -25,6 +26,7 @@ struct model {
     bool has_unk, fuse_unk, byte_fallback, ignore_merges;
     int64_t byte_ids[256];     /* byte level: each byte's token, or -1 */
     int64_t fallback_ids[256]; /* <0xHH>, or -1 */
+    struct seams *seams;       /* NULL: pieces stay whole */
     /* Unigram */
     double *scores; /* by id */
     double least_score;

@@ -117,8 +117,8 @@ def random_tokenizers(args, protocol):
     r = random.Random(args.seed)
     wrong = opened = refused = 0
     for _ in range(args.random):
-        tree = small.config(r)
-        texts = [small.text(r) for _ in range(30)]
+        tree = small.config(r) if r.random() < 0.8 else small.whole(r)
+        texts = [small.text(r, r.choice([30, 300])) for _ in range(30)]
         lists = [small.id_list(r) for _ in range(15)]
         with tempfile.TemporaryDirectory() as folder:
             place(tree, folder)

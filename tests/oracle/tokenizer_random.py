@@ -211,6 +211,27 @@ def config(r):
             "decoder": decoder(r) if chance(r, 0.8) else None, "model": model}
 
 
+def whole(r):
+    """No pre-tokenizer, as Llama and Gemma have it: a text is one piece, whose
+    every character is in the vocabulary or falls back to bytes."""
+    tree = config(r) | {"pre_tokenizer": None, "model": bpe(r, False)}
+    vocab = {t: None for t in tree["model"]["vocab"] if "#" not in t and "</w>" not in t}
+    joins_bytes = chance(r, 0.2)
+    vocab |= {f"<0x{i:02X}>": None for i in range(256)}
+    merges = []
+    for _ in range(r.randint(0, 150)):
+        names = [t for t in vocab if joins_bytes or not t.startswith("<0x")]
+        a, b = r.choice(names), r.choice(names)
+        if len(a) + len(b) <= 8 or chance(r, 0.01):
+            merges.append([a, b])
+            vocab[a + b] = None
+    tree["model"] |= {"vocab": {t: i for i, t in enumerate(vocab)}, "merges": merges, "byte_fallback": True, "ignore_merges": False,
+                      "continuing_subword_prefix": None, "end_of_word_suffix": None}
+    if "<unk>" not in vocab:
+        tree["model"]["unk_token"] = None
+    return tree | {"added_tokens": added_tokens(r, tree["model"]["vocab"]), "post_processor": None}
+
+
 def id_list(r):
     return [r.randint(0, 120) for _ in range(r.randint(0, 8))]
 

@@ -103,6 +103,7 @@ int main(void)
     close(fd);
     each_line("fixtures/tokenizer/rules.jsonl", check_line);
     each_line("fixtures/tokenizer/random.jsonl", check_line);
+    each_line("fixtures/tokenizer/whole.jsonl", check_line);
     unlink(path);
     return done();
 }
