@@ -1,5 +1,6 @@
 /* Where ids or rendered prompts part: the words around it on both sides. */
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "gates/explain_internal.h"
 
 #include <stdlib.h>
@@ -67,27 +68,26 @@ static bool is_inside(const struct buf *text, size_t at)
     return at < text->len && ((unsigned char)text->data[at] & 0xc0) == 0x80;
 }
 
-/* Bytes [from, to), which begin and end between characters; what is no UTF-8
- * has '?' for its bytes. */
+/* Bytes [from, to), which begin and end between characters; U+FFFD for each
+ * byte that is no UTF-8. */
 static json_t *excerpt(const struct buf *text, size_t from, size_t to)
 {
-    size_t n = to > from ? to - from : 0;
-    const char *at = text->data ? text->data + from : "";
-    json_t *out = json_stringn(at, n);
+    struct buf sound = BUF_INIT;
 
-    if (!out) {
-        char *plain = xstrndup(at, n);
-
-        for (size_t i = 0; i < n; i++)
-            if ((unsigned char)plain[i] >= 0x80)
-                plain[i] = '?';
-        out = json_stringn(plain, n);
-        free(plain);
+    for (size_t at = from, n; at < to; at += n ? n : 1) {
+        n = utf8_len(text->data + at, to - at);
+        if (n)
+            buf_add(&sound, text->data + at, n);
+        else
+            buf_addstr(&sound, "\xef\xbf\xbd");
     }
+    json_t *out = json_stringn(sound.data ? sound.data : "", sound.len);
+    buf_release(&sound);
     return out;
 }
 
-static json_t *side_text(const struct buf *text, size_t at)
+/* Of a side: around the character that holds the byte at `offset`. */
+static json_t *side_text(const struct buf *text, size_t at, size_t offset)
 {
     size_t from = at > BYTES_AROUND ? at - BYTES_AROUND : 0;
     size_t to = text->len - at > BYTES_AROUND ? at + BYTES_AROUND : text->len;
@@ -98,6 +98,10 @@ static json_t *side_text(const struct buf *text, size_t at)
         to--;
     json_t *out = json_object();
     json_object_set_new(out, "bytes", json_integer((json_int_t)text->len));
+    json_object_set_new(out, "byte",
+                        offset < text->len
+                            ? json_integer((unsigned char)text->data[offset])
+                            : json_null());
     json_object_set_new(out, "before", excerpt(text, from, at));
     json_object_set_new(out, "after", excerpt(text, at, to));
     return out;
@@ -116,7 +120,7 @@ json_t *explain_prompt(const struct test_case *planned,
     if (offset == reference->len && offset == candidate->len)
         return NULL;
     size_t start = offset; /* of the character that holds the byte */
-    while (start > 0 &&
+    while (start > 0 && offset - start < 3 &&
            (is_inside(reference, start) || is_inside(candidate, start)))
         start--;
     for (size_t i = 0; i < start; i++) {
@@ -131,8 +135,8 @@ json_t *explain_prompt(const struct test_case *planned,
     json_object_set_new(out, "offset", json_integer((json_int_t)offset));
     json_object_set_new(out, "line", json_integer((json_int_t)line));
     json_object_set_new(out, "column", json_integer((json_int_t)column));
-    json_object_set_new(out, "reference", side_text(reference, start));
-    json_object_set_new(out, "candidate", side_text(candidate, start));
+    json_object_set_new(out, "reference", side_text(reference, start, offset));
+    json_object_set_new(out, "candidate", side_text(candidate, start, offset));
     if (planned)
         place = texts_place(texts, planned, reference, candidate, offset);
     json_object_set_new(out, "written_by", place ? place : json_null());

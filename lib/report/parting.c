@@ -33,11 +33,21 @@ static bool is_hidden(uint32_t c)
     return false;
 }
 
-void report_visible(const char *text, struct buf *out)
+/* The signs that we write ourselves: a space, and where two texts part. */
+static bool is_ours(uint32_t c)
 {
-    const unsigned char *at = (const unsigned char *)text;
+    return c == 0x2423 || c == 0xbb;
+}
 
-    for (size_t n; *at; at += n) {
+/* Text with its white space and all that does not show made visible: a space
+ * is "␣", a line feed "\n", a zero-width space "\u{200b}"; and a
+ * backslash is two, but in a piece, where bytes are "\xNN" already. */
+static void add_visible(const json_t *text, bool is_piece, struct buf *out)
+{
+    const unsigned char *at = (const unsigned char *)json_string_value(text);
+    const unsigned char *end = at ? at + json_string_length(text) : NULL;
+
+    for (size_t n; at < end; at += n) {
         uint32_t c = code_point(at, &n);
 
         if (c == ' ')
@@ -48,7 +58,9 @@ void report_visible(const char *text, struct buf *out)
             buf_addstr(out, "\\t");
         else if (c == '\r')
             buf_addstr(out, "\\r");
-        else if (is_hidden(c))
+        else if (c == '\\' && !is_piece)
+            buf_addstr(out, "\\\\");
+        else if (is_hidden(c) || is_ours(c))
             buf_addf(out, "\\u{%x}", c);
         else
             buf_add(out, (const char *)at, n);
@@ -72,14 +84,14 @@ static void add_ids(const json_t *around, const char *side, struct buf *out)
     buf_addf(out, "  %s:", side);
     json_array_foreach(json_object_get(of, "ids"), i, id)
     {
-        const char *piece = json_string_value(json_array_get(pieces, i));
+        const json_t *piece = json_array_get(pieces, i);
 
         buf_addf(out, " %s%lld", i == mark ? "\u00bb" : "",
                  (long long)json_integer_value(id));
-        if (piece) {
+        if (json_is_string(piece)) {
             buf_addch(out, ' ');
             buf_addch(out, '"');
-            report_visible(piece, out);
+            add_visible(piece, true, out);
             buf_addch(out, '"');
         } else if (pieces) {
             buf_addstr(out, " (no piece)");
@@ -90,7 +102,7 @@ static void add_ids(const json_t *around, const char *side, struct buf *out)
     buf_addch(out, '\n');
     if (json_is_string(json_object_get(of, "text"))) {
         buf_addf(out, "  %s text: ", side);
-        report_visible(report_str(of, "text"), out);
+        add_visible(json_object_get(of, "text"), false, out);
         buf_addch(out, '\n');
     }
 }
@@ -99,13 +111,35 @@ static void add_text(const json_t *prompt, const char *side, struct buf *out)
 {
     const json_t *of = json_object_get(prompt, side);
 
+    const json_t *after = json_object_get(of, "after");
+
     buf_addf(out, "  %s: ", side);
-    report_visible(report_str(of, "before"), out);
+    add_visible(json_object_get(of, "before"), false, out);
     buf_addstr(out, "\u00bb");
-    report_visible(report_str(of, "after"), out);
-    if (!report_str(of, "after")[0])
-        buf_addstr(out, "end");
+    add_visible(after, false, out);
+    if (json_string_length(after) == 0)
+        buf_addstr(out, " (end)"); /* no text has this space */
     buf_addch(out, '\n');
+}
+
+/* The bytes themselves, where they are not all ASCII. */
+static void add_bytes(const json_t *prompt, struct buf *out)
+{
+    static const char *const sides[] = {"reference", "candidate"};
+    const json_t *bytes[2];
+
+    for (int i = 0; i < 2; i++)
+        bytes[i] = json_object_get(json_object_get(prompt, sides[i]), "byte");
+    if (json_integer_value(bytes[0]) < 0x80 &&
+        json_integer_value(bytes[1]) < 0x80)
+        return;
+    for (int i = 0; i < 2; i++) {
+        buf_addstr(out, i ? " against " : "; ");
+        if (json_is_integer(bytes[i]))
+            buf_addf(out, "0x%02x", (unsigned)json_integer_value(bytes[i]));
+        else
+            buf_addstr(out, "the end");
+    }
 }
 
 void report_parting(const json_t *test_case, struct buf *out)
@@ -130,10 +164,11 @@ void report_parting(const json_t *test_case, struct buf *out)
         if (json_is_object(place)) {
             buf_addf(out, "; the %s's byte was written by ",
                      report_str(place, "of"));
-            report_visible(report_str(place, "template"), out);
+            add_visible(json_object_get(place, "template"), true, out);
             buf_addf(out, ", line %lld, column %lld", whole(place, "line"),
                      whole(place, "column"));
         }
+        add_bytes(prompt, out);
         buf_addch(out, '\n');
         add_text(prompt, "reference", out);
         add_text(prompt, "candidate", out);

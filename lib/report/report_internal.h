@@ -31,9 +31,6 @@ void report_value(const json_t *gate, struct buf *out);
 /* All about one gate of one case in a sentence. */
 void report_sentence(const json_t *gate, struct buf *out);
 
-/* Text with its white space and all that does not show made visible: a space is
- * "␣", a line feed "\n", a zero-width space "\u{200b}". */
-void report_visible(const char *text, struct buf *out);
 
 /*
  * Where ids and prompts of a case part, a line each ending in LF; nothing when

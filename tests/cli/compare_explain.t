@@ -404,7 +404,20 @@ Zoe\xcc\x88 Zoe\xcc\x81 character the rendered prompts part at byte 77, line 4, 
 Zoe\xcc\x88 Zoe\xcc\x81 character user\nZoe»\u{301}␣has␣21
 21\x20apples 21\xc2\xa0apples space »\u{a0}apples
 21\x20apples 21\x1b[31mapples escape »\u{1b}[31mapples
+21\x20apples 21\x00apples NUL »\u{0}apples
+21\x20apples 21\xff\xc3\xa9 malformed 21»�é
+21\x20apples 21\xff\xc3\xa9 malformed ; 0x20 against 0xff
+system\n system\\n backslash »\\nYou␣answer
+system\n system\xe2\x90\xa3 open_box »\u{2423}You␣answer
 EOF
+fresh json
+python3 - "$T/cand/json/prompt.txt" <<'EOF'
+import sys
+with open(sys.argv[1], "rb+") as f:
+    f.truncate(len(f.read()) - 1)
+EOF
+runs 0 "a prompt that ends early" "$compare" --gates "$T/gates.json" --cases "$T/cases.json" "$T/ref" "$T/cand"
+told "» (end)" "is told so"
 fresh json
 set_text "$T/cand/json/prompt.txt" 'system\n' 'system\n\n'
 runs 0 "another text of the same ids passes its gates" "$compare" --gates "$T/gates.json" \
