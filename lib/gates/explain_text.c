@@ -13,17 +13,38 @@ enum {
     BYTES_AROUND = 48,
 };
 
+/* Whole numbers, freed by the caller; NULL when there are too many, or they
+ * cannot be read. */
+static int64_t *load_ids(const struct tensor_source *s)
+{
+    struct err why = ERR_INIT;
+    int64_t count = shape_count(&s->shape);
+
+    if (count < 0 || count > IDS_MAX)
+        return NULL;
+    size_t bytes = (size_t)shape_bytes(&s->shape, s->dtype);
+    void *raw = mem_array(bytes, 1, SIZE_MAX, &why);
+    int64_t *out = mem_array((size_t)count, sizeof(*out), SIZE_MAX, &why);
+
+    if (!raw || !out || s->read(s, 0, bytes, raw, &why)) {
+        free(out);
+        out = NULL;
+    } else
+        dtype_to_i64(s->dtype, raw, (size_t)count, out);
+    free(raw);
+    return out;
+}
+
 static json_t *side_ids(struct texts *texts, const char *case_name,
-                        const char *tensor, const char *side, const double *ids,
-                        int64_t first, int64_t count)
+                        const char *tensor, const char *side,
+                        const int64_t *ids, int64_t first, int64_t count)
 {
     char *what = xasprintf("%s of the %s", tensor, side);
-    int64_t shown[IDS_BEFORE + IDS_AFTER];
-    size_t n = 0;
+    int64_t left = count - first;
+    size_t n =
+        (size_t)(left < IDS_BEFORE + IDS_AFTER ? left : IDS_BEFORE + IDS_AFTER);
+    json_t *out = texts_ids(texts, case_name, what, ids + first, n);
 
-    for (int64_t i = first; i < count && n < IDS_BEFORE + IDS_AFTER; i++)
-        shown[n++] = (int64_t)ids[i];
-    json_t *out = texts_ids(texts, case_name, what, shown, n);
     free(what);
     return out;
 }
@@ -32,15 +53,15 @@ json_t *explain_around(const char *case_name, const char *tensor,
                        const struct tensor_source *ref,
                        const struct tensor_source *cand, struct texts *texts)
 {
-    double *r = NULL, *c = NULL;
+    int64_t *r = NULL, *c = NULL;
     int64_t nr = shape_count(&ref->shape), nc = shape_count(&cand->shape);
     json_t *out = NULL;
 
     if (ref->shape.dims != 1 || cand->shape.dims != 1 ||
         !dtype_is_int(ref->dtype) || !dtype_is_int(cand->dtype))
         return NULL;
-    r = explain_load(ref, IDS_MAX);
-    c = explain_load(cand, IDS_MAX);
+    r = load_ids(ref);
+    c = load_ids(cand);
     int64_t at = 0, less = nr < nc ? nr : nc;
     while (r && c && at < less && r[at] == c[at])
         at++;
@@ -66,6 +87,20 @@ json_t *explain_around(const char *case_name, const char *tensor,
 static bool is_inside(const struct buf *text, size_t at)
 {
     return at < text->len && ((unsigned char)text->data[at] & 0xc0) == 0x80;
+}
+
+/* Where the character begins that holds the byte at `at`, sound or cut off:
+ * there itself when the byte belongs to none before it. */
+static size_t character_start(const struct buf *text, size_t at)
+{
+    size_t from = at;
+
+    while (from > 0 && at - from < 3 && is_inside(text, from))
+        from--;
+    unsigned char lead = from < at ? (unsigned char)text->data[from] : 0;
+    size_t len = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+
+    return at - from < len ? from : at;
 }
 
 /* Bytes [from, to), which begin and end between characters; U+FFFD for each
@@ -119,10 +154,10 @@ json_t *explain_prompt(const struct test_case *planned,
         offset++;
     if (offset == reference->len && offset == candidate->len)
         return NULL;
-    size_t start = offset; /* of the character that holds the byte */
-    while (start > 0 && offset - start < 3 &&
-           (is_inside(reference, start) || is_inside(candidate, start)))
-        start--;
+    size_t start = character_start(reference, offset);
+    size_t other = character_start(candidate, offset);
+    if (other < start)
+        start = other;
     for (size_t i = 0; i < start; i++) {
         if (reference->data[i] == '\n') {
             line++;

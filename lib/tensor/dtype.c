@@ -199,6 +199,30 @@ void dtype_to_f64(enum dtype d, const void *src, size_t n, double *dst)
     }
 }
 
+void dtype_to_i64(enum dtype d, const void *src, size_t n, int64_t *dst)
+{
+    switch (d) {
+    case DTYPE_U64:
+    case DTYPE_I64:
+        CONVERT(int64_t, v);
+    case DTYPE_U32:
+        CONVERT(uint32_t, v);
+    case DTYPE_I32:
+        CONVERT(int32_t, v);
+    case DTYPE_U16:
+        CONVERT(uint16_t, v);
+    case DTYPE_I16:
+        CONVERT(int16_t, v);
+    case DTYPE_U8:
+    case DTYPE_BOOL:
+        CONVERT(uint8_t, v);
+    case DTYPE_I8:
+        CONVERT(int8_t, v);
+    default:
+        BUG("a type without whole values");
+    }
+}
+
 void dtype_to_f32(enum dtype d, const void *src, size_t n, float *dst)
 {
     switch (d) {

@@ -55,6 +55,8 @@ uint16_t bf16_from_f32(float x);
 
 /* n elements of a float or integer type to f64 (I64, U64 may round). */
 void dtype_to_f64(enum dtype d, const void *src, size_t n, double *dst);
+/* n elements of an integer type to i64: exact, U64 by its bits. */
+void dtype_to_i64(enum dtype d, const void *src, size_t n, int64_t *dst);
 /* n elements of F64, F32, BF16 or F16 to f32 (F64 rounds). */
 void dtype_to_f32(enum dtype d, const void *src, size_t n, float *dst);
 /* n f32 values to F32, BF16 or F16. */

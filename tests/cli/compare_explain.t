@@ -381,6 +381,10 @@ set_ids "$T/cand/json" 'v[3] = 99999999'
 judge "an id past the vocabulary" --pack $tiny/pack
 told '»99999999 (no piece) 389 "tem"' "an id past the vocabulary has no piece"
 fresh json
+set_ids "$T/cand/json" 'v[3] = 2**53 + 1'
+judge "an id that no double holds" --pack $tiny/pack
+told '»9007199254740993 (no piece) 389 "tem"' "it is shown exactly"
+fresh json
 set_ids "$T/cand/json" 'v[:] = v[:9]'
 judge "ids that end early" --pack $tiny/pack
 told '757 "ĠJSON"' "ids that end early: the reference goes on"
@@ -407,6 +411,7 @@ Zoe\xcc\x88 Zoe\xcc\x81 character user\nZoe»\u{301}␣has␣21
 21\x20apples 21\x00apples NUL »\u{0}apples
 21\x20apples 21\xff\xc3\xa9 malformed 21»�é
 21\x20apples 21\xff\xc3\xa9 malformed ; 0x20 against 0xff
+system\n system\n\xa9 stray the rendered prompts part at byte 19, line 2, column 1
 system\n system\\n backslash »\\nYou␣answer
 system\n system\xe2\x90\xa3 open_box »\u{2423}You␣answer
 EOF
