@@ -214,13 +214,14 @@ json_t *texts_place(struct texts *t, const struct test_case *c,
                       &why) == 0) {
         bool of_reference = is_rendered(&rendered, reference, offset);
         bool of_candidate = is_rendered(&rendered, candidate, offset);
-        const struct jinja_origin *o = jinja_origin_at(&results, offset);
+        struct jinja_origin o;
 
-        if ((of_reference || of_candidate) && o)
+        if ((of_reference || of_candidate) &&
+            jinja_origin_at(&results, &rendered, offset, &o))
             out = json_pack("{s:s, s:s, s:i, s:i}", "of",
                             of_reference ? "reference" : "candidate",
                             "template", below_pack(t, results.name), "line",
-                            (int)o->line, "column", (int)o->column);
+                            (int)o.line, "column", (int)o.column);
     }
     if (out)
         remember(t, c->name, "place", out);

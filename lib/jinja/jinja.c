@@ -363,6 +363,7 @@ static void take_results(struct rt *rt, struct jinja_results *r,
         r->origin_count = o->origin_n;
         for (size_t i = 0; i < o->origin_n; i++) {
             r->origins[i].begin = shift + o->origins[i].begin;
+            r->origins[i].is_text = o->origins[i].is_text;
             locate(rt->t, o->origins[i].at, &r->origins[i].line,
                    &r->origins[i].column);
         }
@@ -437,14 +438,25 @@ void jinja_results_release(struct jinja_results *r)
     *r = (struct jinja_results){0};
 }
 
-const struct jinja_origin *jinja_origin_at(const struct jinja_results *r,
-                                           size_t offset)
+bool jinja_origin_at(const struct jinja_results *r, const struct buf *out,
+                     size_t offset, struct jinja_origin *place)
 {
     size_t i = r->origin_count;
 
     while (i > 0 && r->origins[i - 1].begin > offset)
         i--;
-    return i ? &r->origins[i - 1] : NULL;
+    if (i == 0)
+        return false;
+    *place = r->origins[i - 1];
+    if (!place->is_text)
+        return true;
+    for (size_t at = place->begin; at < offset; at++)
+        if (out->data[at] == '\n') {
+            place->line++;
+            place->column = 1;
+        } else /* up to the character that holds the byte */
+            place->column += ((unsigned char)out->data[at + 1] & 0xc0) != 0x80;
+    return true;
 }
 
 const char *jinja_unicode_version(void)

@@ -74,6 +74,7 @@ struct jinja_results {
     struct jinja_origin {
         size_t begin;
         unsigned line, column; /* from 1; columns count code points */
+        bool is_text;          /* the source's own: the place goes along */
     } * origins;
     size_t origin_count;
     char *name;     /* with want_origins: the template's, as it was compiled */
@@ -82,9 +83,11 @@ struct jinja_results {
 };
 void jinja_results_release(struct jinja_results *r);
 
-/* The place that wrote the byte at `offset`; NULL when there is none. */
-const struct jinja_origin *jinja_origin_at(const struct jinja_results *r,
-                                           size_t offset);
+/* The place that wrote the byte at `offset` of what was rendered: an
+ * expression's or block's, of plain text the character's own.  False when there
+ * is none. */
+bool jinja_origin_at(const struct jinja_results *r, const struct buf *out,
+                     size_t offset, struct jinja_origin *place);
 
 /*
  * The same with the context as JSON text, read as Python's json module does:

@@ -85,9 +85,9 @@ static void exec_generation(struct rt *rt, struct jact *act,
         size_t end = i + 1 < capture.origin_n ? capture.origins[i + 1].begin
                                               : capture.len;
 
-        output_add(rt, capture.origins[i].at,
-                   capture.data + capture.origins[i].begin,
-                   end - capture.origins[i].begin);
+        (capture.origins[i].is_text ? output_text : output_add)(
+            rt, capture.origins[i].at, capture.data + capture.origins[i].begin,
+            end - capture.origins[i].begin);
     }
     if (capture.origin_n == 0)
         output_add(rt, n->at, capture.data, capture.len);
@@ -137,7 +137,7 @@ static enum flow exec(struct rt *rt, struct jact *act, const struct jnode *n)
 
     switch (n->type) {
     case JN_DATA:
-        output_add(rt, n->at, n->value.s->data, n->value.s->len);
+        output_text(rt, n->at, n->value.s->data, n->value.s->len);
         break;
     case JN_PRINT:
         for (size_t i = 0; i < n->list.n; i++) {

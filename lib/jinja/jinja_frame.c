@@ -93,7 +93,20 @@ void act_assign(struct rt *rt, struct jact *act, const struct jnode *n,
 
 /* --- output --- */
 
-void output_add(struct rt *rt, uint32_t at, const char *data, size_t len)
+/* A new run of origins, unless the last one's place goes on. */
+static void note_origin(struct rt *rt, struct joutput *o, uint32_t at,
+                        bool is_text)
+{
+    if (!rt->results || !rt->results->want_origins ||
+        (!is_text && o->origin_n && o->origins[o->origin_n - 1].at == at))
+        return;
+    o->origins = rt_grow(rt, o->origins, o->origin_n, &o->origin_cap,
+                         sizeof(*o->origins));
+    o->origins[o->origin_n++] = (struct jorigin_run){o->len, at, is_text};
+}
+
+static void add(struct rt *rt, uint32_t at, bool is_text, const char *data,
+                size_t len)
 {
     struct joutput *o = rt->out;
 
@@ -114,14 +127,19 @@ void output_add(struct rt *rt, uint32_t at, const char *data, size_t len)
         o->data = more;
         o->cap = cap;
     }
-    if (rt->results && rt->results->want_origins &&
-        (o->origin_n == 0 || o->origins[o->origin_n - 1].at != at)) {
-        o->origins = rt_grow(rt, o->origins, o->origin_n, &o->origin_cap,
-                             sizeof(*o->origins));
-        o->origins[o->origin_n++] = (struct jorigin_run){o->len, at};
-    }
+    note_origin(rt, o, at, is_text);
     memcpy(o->data + o->len, data, len);
     o->len += len;
+}
+
+void output_add(struct rt *rt, uint32_t at, const char *data, size_t len)
+{
+    add(rt, at, false, data, len);
+}
+
+void output_text(struct rt *rt, uint32_t at, const char *data, size_t len)
+{
+    add(rt, at, true, data, len);
 }
 
 void output_begin(struct rt *rt, struct joutput *o)

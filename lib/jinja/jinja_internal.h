@@ -304,6 +304,7 @@ struct joutput {
 struct jorigin_run {
     size_t begin;
     uint32_t at;
+    bool is_text; /* the source's own, from there on */
 };
 
 struct jinja_template {

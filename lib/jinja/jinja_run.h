@@ -15,6 +15,8 @@ void frame_leave(struct jact *act, const struct jframe *frame);
 
 /* jinja_frame.c: the output, or what captures it; `at`: what wrote it */
 void output_add(struct rt *rt, uint32_t at, const char *data, size_t len);
+/* The same of the template's own text, which begins at `at` of its source. */
+void output_text(struct rt *rt, uint32_t at, const char *data, size_t len);
 void output_begin(struct rt *rt, struct joutput *capture);
 struct jval output_end(struct rt *rt, const struct joutput *capture);
 

@@ -35,6 +35,14 @@ put p '{}'
 render 3 "no clock"
 one_line "one line"
 put p '{"now": "2026-02-03T04:05:06Z"}'
+# plain text of several lines, in a loop and with CR: each character's own place
+printf 'a\r\n\303\251b{%% for m in messages %%}x\ny{%% endfor %%}\rz' >"$T/t"
+i=0
+for place in '1\t1' '1\t2' '2\t1' '2\t1' '2\t2' '2\t26' '2\t27' '3\t1' '2\t26' '2\t27' '3\t1' '4\t1'; do
+    at 0 "byte $i" --at $i
+    is "$(cut -f 2- "$T/out")" "$(printf "$place")" "is written at its line and column"
+    i=$((i + 1))
+done
 put t '{{ n + 1 }}'
 put c '{"n": 123456789012345678901234567890}'
 render 0 "integers of any size"

@@ -407,13 +407,13 @@ static void results(void)
     } places[] = {{0, 1, 1},  {2, 1, 5},  {4, 1, 9}, {5, 2, 17},
                   {6, 2, 21}, {8, 2, 25}, {9, 3, 47}};
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        const struct jinja_origin *o = jinja_origin_at(&r, places[i].offset);
+        struct jinja_origin o = {0};
 
-        if (!ok(o && o->line == places[i].line && o->column == places[i].column,
+        if (!ok(jinja_origin_at(&r, &out, places[i].offset, &o) &&
+                    o.line == places[i].line && o.column == places[i].column,
                 "byte %zu was written by %u:%u", places[i].offset,
-                places[i].line, places[i].column) &&
-            o)
-            diag("got %u:%u", o->line, o->column);
+                places[i].line, places[i].column))
+            diag("got %u:%u", o.line, o.column);
     }
     jinja_results_release(&r);
     r = (struct jinja_results){.want_spans = true};

@@ -21,20 +21,21 @@ static int print_origin(const struct export_options *opt,
                         const struct jinja_results *results,
                         const struct buf *out, struct err *err)
 {
-    const struct jinja_origin *o;
+    struct jinja_origin o;
+    bool has_place;
 
     if ((uint64_t)opt->at >= out->len)
         return err_set(err, ERR_INPUT, "no byte %lld: %zu were rendered",
                        (long long)opt->at, out->len);
-    o = jinja_origin_at(results, (size_t)opt->at);
-    BUG_ON(!o); /* every byte has one */
+    has_place = jinja_origin_at(results, out, (size_t)opt->at, &o);
+    BUG_ON(!has_place); /* every byte has one */
     if (!opt->is_json) {
-        printf("%s\t%u\t%u\n", results->name, o->line, o->column);
+        printf("%s\t%u\t%u\n", results->name, o.line, o.column);
         return 0;
     }
     json_t *row = json_pack("{s:I,s:s,s:i,s:i}", "offset", (json_int_t)opt->at,
-                            "template", results->name, "line", (int)o->line,
-                            "column", (int)o->column);
+                            "template", results->name, "line", (int)o.line,
+                            "column", (int)o.column);
     struct buf text = BUF_INIT;
     json_write(row, &text);
     print_bytes(&text);
