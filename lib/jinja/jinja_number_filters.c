@@ -204,7 +204,7 @@ struct jval jfilter_round(struct rt *rt, struct jval v, struct jargs *args)
             rt_fail(rt, ERR_INPUT, "cannot convert float to integer");
         return jval_from_double(rt, rint(v.f));
     }
-    int64_t places = jval_index(rt, precision);
+    int64_t places = jval_clamp(rt, precision);
     if (v.type != JV_FLOAT)
         return round_int(rt, v, places);
     if (!isfinite(v.f) || places > 323)
