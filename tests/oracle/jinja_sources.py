@@ -9,7 +9,7 @@ each.  A JSON object a line, for jinja_goldens_test.
 import random
 import sys
 
-from jinja_upstream import render, write
+from jinja_upstream import write_random
 
 BLANKS = ["\n", "\r", "\r\n", " ", "  ", "\t", "\n\n", "\n ", " \n ", "\u00a0", "\x0b", "\x0c", "\x1c", "\x1f", "\x85", "\u2028", "\u3000", "\u200b"]
 WHOLE = ["t", "x ", "T\n", "{", "}", "{ {", "% }", "-", "{{ x }}", "{{- x }}", "{{ x -}}", "{{- x -}}", "{# c #}", "{#- c #}", "{# c -#}", "{#- c -#}",
@@ -55,9 +55,7 @@ def source(r):
 
 def main():
     count, seed = int(sys.argv[1]), int(sys.argv[2])
-    for i in range(count):
-        row = render(source(random.Random(seed * 1000003 + i)), {"x": "X", "l": [1, 2]})
-        write([row], sys.stdout)
+    write_random(count, seed, lambda n: (source(random.Random(n)), {"x": "X", "l": [1, 2]}))
 
 
 main()

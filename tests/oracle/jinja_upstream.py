@@ -5,6 +5,8 @@ jinja2 3.1.6, transformers 5.5.0."""
 import datetime
 import json
 import re
+import signal
+import sys
 
 import jinja2
 from transformers.utils.chat_template_utils import _compile_jinja_template
@@ -52,3 +54,25 @@ def render(source, context):
 def write(rows, out):
     for row in rows:
         out.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+class TooLong(Exception):
+    pass
+
+
+def give_up(*_):
+    raise TooLong
+
+
+def write_random(count, seed, make):
+    """A row each for count templates and contexts: make(seed) gives them.  Those
+    that take more than two seconds are left out."""
+    signal.signal(signal.SIGALRM, give_up)
+    for i in range(count):
+        source, context = make(seed * 1000003 + i)
+        signal.alarm(2)
+        row = render(source, context)
+        signal.alarm(0)
+        if row.get("exception") != "TooLong":
+            write([row], sys.stdout)
+            sys.stdout.flush()

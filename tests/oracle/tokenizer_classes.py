@@ -29,6 +29,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import transformers  # noqa: E402
 from tokenizers import Tokenizer  # noqa: E402
 
+from tokenizer_random import byte_chars, chance  # noqa: E402
+
 BAR = "\u2581"
 WORDS = ["ab", "ba", "aab", " a", "b ", "1", "12", "\u00e9", "e\u0301", "\u0915\u093e", "\u4e2d", "\n", "  ", "'s", "<s>", "</s>", "<unk>",
          "<|endoftext|>", "<x>", "<y>", "<z>", "<pad>", "<bos>", "A", "hello", "<PAD>", "<FILL_ME>", " .", " n't", " ' ", " 're"]
@@ -40,16 +42,6 @@ TYPES = ["llama", "mistral", "qwen2", "qwen3", "qwen3_5", "gemma", "gemma3_text"
          "deepseek_v3", "minimax_m2", "glm4_moe", "gpt_oss", "kimi_k25", "smollm3", "granite", "starcoder2", "code_llama", "qwen2_vl", None]
 NAMED = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"]
 FLAGS = ["single_word", "lstrip", "rstrip", "normalized", "special"]
-
-
-def byte_chars():
-    own = list(range(33, 127)) + list(range(161, 173)) + list(range(174, 256))
-    rest = [b for b in range(256) if b not in own]
-    return {**{b: chr(b) for b in own}, **{b: chr(256 + i) for i, b in enumerate(rest)}}
-
-
-def chance(r, p):
-    return r.random() < p
 
 
 def token(r, content, flags=FLAGS):
