@@ -11,6 +11,7 @@
  */
 #include "sign/sign.h"
 
+#include "base/base64.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "sign/sign_internal.h"

@@ -43,8 +43,8 @@ int signature_verify(const struct signature *s, const char *space,
  * Who the key is, by an allowed_signers file (ssh-keygen(1)): the principals of
  * the first line that has the key, allows the namespace and is valid at `when`
  * (seconds since 1970); freed by the caller.  NULL with ERR_NO when there is
- * none, saying why the key's own lines do not apply.  A line that cannot be read
- * allows nobody, and is told when nobody is found.
+ * none, saying why the key's own lines do not apply.  A line that cannot be
+ * read allows nobody, and is told when nobody is found.
  */
 char *signature_principals(const struct signature *s, const char *space,
                            const char *signers_file, int64_t when,

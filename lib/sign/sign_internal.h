@@ -25,11 +25,6 @@ bool wire_string(struct wire *w, struct wire_string *out);
 bool wire_is(const struct wire_string *s, const char *text);
 void wire_put(struct buf *out, const void *data, size_t len);
 
-/* Base64 with white space in it, appended to out; false when malformed. */
-bool base64_decode(const char *text, size_t len, struct buf *out);
-/* Lines of `width` characters; 0: one line without its end. */
-void base64_encode(const void *data, size_t len, size_t width, struct buf *out);
-
 /* The text between "-----BEGIN WHAT-----" and its end, decoded. */
 int armor_decode(const char *text, size_t len, const char *what,
                  struct buf *out, struct err *err);

@@ -3,6 +3,7 @@
  *
  *     PRINCIPALS [OPTION[,OPTION]...] KEYTYPE BASE64 [COMMENT]
  */
+#include "base/base64.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "sign/sign.h"

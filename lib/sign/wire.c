@@ -1,4 +1,5 @@
-/* SSH's wire form, base64 and armor. */
+/* SSH's wire form and armor. */
+#include "base/base64.h"
 #include "base/mem.h"
 #include "sign/sign_internal.h"
 
@@ -41,71 +42,6 @@ void wire_put(struct buf *out, const void *data, size_t len)
 
     buf_add(out, head, sizeof(head));
     buf_add(out, data, len);
-}
-
-static const char alphabet[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-bool base64_decode(const char *text, size_t len, struct buf *out)
-{
-    unsigned bits = 0;
-    size_t count = 0, pads = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        const char *at;
-
-        if (strchr(" \t\r\n", text[i]) && text[i])
-            continue;
-        if (text[i] == '=') {
-            pads++;
-            continue;
-        }
-        at = text[i] ? strchr(alphabet, text[i]) : NULL;
-        if (!at || pads)
-            return false;
-        bits = bits << 6 | (unsigned)(at - alphabet);
-        if (++count % 4 == 0) {
-            buf_addch(out, (int)(bits >> 16 & 255));
-            buf_addch(out, (int)(bits >> 8 & 255));
-            buf_addch(out, (int)(bits & 255));
-            bits = 0;
-        }
-    }
-    /* the bits that no byte takes are zero */
-    if (count % 4 == 2 && pads == 2 && (bits & 15) == 0) {
-        buf_addch(out, (int)(bits >> 4 & 255));
-    } else if (count % 4 == 3 && pads == 1 && (bits & 3) == 0) {
-        buf_addch(out, (int)(bits >> 10 & 255));
-        buf_addch(out, (int)(bits >> 2 & 255));
-    } else {
-        return count % 4 == 0 && pads == 0;
-    }
-    return true;
-}
-
-void base64_encode(const void *data, size_t len, size_t width, struct buf *out)
-{
-    const unsigned char *at = data;
-    size_t column = 0;
-
-    for (size_t i = 0; i < len; i += 3) {
-        size_t n = len - i < 3 ? len - i : 3;
-        unsigned bits = (unsigned)at[i] << 16;
-
-        if (n > 1)
-            bits |= (unsigned)at[i + 1] << 8;
-        if (n > 2)
-            bits |= at[i + 2];
-        for (size_t k = 0; k < 4; k++) {
-            buf_addch(out, k <= n ? alphabet[bits >> (18 - 6 * k) & 63] : '=');
-            if (width && ++column == width) {
-                buf_addch(out, '\n');
-                column = 0;
-            }
-        }
-    }
-    if (column)
-        buf_addch(out, '\n');
 }
 
 int armor_decode(const char *text, size_t len, const char *what,

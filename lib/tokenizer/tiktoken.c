@@ -3,6 +3,7 @@
  * and its rank, which is its id.  The special tokens' names stand in
  * tokenizer_config.json; the split expression is Kimi's own.
  */
+#include "base/base64.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "tokenizer/byte_level.h"
@@ -65,45 +66,6 @@ int tiktoken_cut(const char *text, size_t len, tiktoken_each *each, void *arg,
     return start < len ? each(arg, start, len, err) : 0;
 }
 
-static int base64_digit(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Appends the bytes; returns how many, or -1. */
-static int add_base64(const char *text, size_t len, struct buf *out)
-{
-    uint32_t bits = 0;
-    int have = 0, count = 0;
-    size_t digits = len;
-
-    if (len == 0 || len % 4)
-        return -1;
-    while (digits > len - 2 && text[digits - 1] == '=')
-        digits--;
-    for (size_t i = 0; i < digits; i++) {
-        int digit = base64_digit(text[i]);
-
-        if (digit < 0)
-            return -1;
-        bits = bits << 6 | (uint32_t)digit;
-        have += 6;
-        if (have < 8)
-            continue;
-        have -= 8;
-        buf_addch(out, (int)(bits >> have));
-        bits &= ((uint32_t)1 << have) - 1;
-        count++;
-    }
-    return bits == 0 ? count : -1;
-}
-
 /* A token's bytes go into token[0], as ByteLevel spells them into token[1]. */
 static int read_line(struct model *m, const char *line, size_t len,
                      struct buf token[2], struct err *err)
@@ -115,7 +77,8 @@ static int read_line(struct model *m, const char *line, size_t len,
         return err_set(err, ERR_INPUT, "no space before the rank");
     buf_clear(&token[0]);
     buf_clear(&token[1]);
-    if (add_base64(line, (size_t)(gap - line), &token[0]) <= 0)
+    if (!base64_decode(line, (size_t)(gap - line), &token[0]) ||
+        token[0].len == 0)
         return err_set(err, ERR_INPUT, "not base64");
     byte_level_spell(token[0].data, token[0].len, &token[1]);
     i = (size_t)(gap - line) + 1;
