@@ -202,8 +202,8 @@ static bool item(struct rt *rt, struct jval obj, struct jval key,
     case JV_UNDEF:
         jval_undef_fail(rt, obj);
     case JV_DICT: {
-        if (key.type == JV_LIST || key.type == JV_DICT)
-            return false; /* unhashable */
+        if (!jval_is_hashable(rt, key))
+            return false;
         struct jval *v = jdict_get(rt, obj.dict, key);
         if (v)
             *out = *v;

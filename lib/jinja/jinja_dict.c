@@ -10,6 +10,21 @@ static uint64_t mix(uint64_t h, uint64_t v)
     return h ^ h >> 29;
 }
 
+bool jval_is_hashable(struct rt *rt, struct jval v)
+{
+    bool is_hashable = v.type != JV_LIST && v.type != JV_DICT &&
+                       (v.type != JV_VIEW || v.view->kind == JVIEW_VALUES);
+
+    if (v.type != JV_TUPLE)
+        return is_hashable;
+    rt_step(rt, 1 + v.list->n);
+    rt_enter(rt);
+    for (size_t i = 0; is_hashable && i < v.list->n; i++)
+        is_hashable = jval_is_hashable(rt, v.list->v[i]);
+    rt_leave(rt);
+    return is_hashable;
+}
+
 static uint64_t hash(struct rt *rt, struct jval v)
 {
     double f;
@@ -46,17 +61,13 @@ static uint64_t hash(struct rt *rt, struct jval v)
             h = mix(h, hash(rt, v.list->v[i]));
         rt_leave(rt);
         return h;
-    case JV_LIST:
-    case JV_DICT:
-    case JV_VIEW:
-        if (v.type != JV_VIEW || v.view->kind != JVIEW_VALUES)
-            rt_fail(rt, ERR_INPUT, "unhashable type: '%s'", jval_typename(v));
-        return mix(5, (uint64_t)(uintptr_t)v.p);
     case JV_RANGE:
         return mix(mix(6, (uint64_t)v.range->n), (uint64_t)v.range->start);
     case JV_FUNC:
         return mix(7, (uint64_t)v.func);
     default:
+        if (!jval_is_hashable(rt, v))
+            rt_fail(rt, ERR_INPUT, "unhashable type: '%s'", jval_typename(v));
         return mix(5, (uint64_t)(uintptr_t)v.p);
     }
 }

@@ -451,6 +451,8 @@ __attribute__((noreturn)) void jval_undef_fail(struct rt *rt, struct jval v);
 void jlist_add(struct rt *rt, struct jlist *l, struct jval v);
 void jlist_reverse(struct jlist *l);
 struct jval *jdict_get(struct rt *rt, struct jdict *d, struct jval key);
+/* May it be a key?  A tuple of what may. */
+bool jval_is_hashable(struct rt *rt, struct jval v);
 struct jval *jdict_find(struct rt *rt, struct jdict *d, const char *key);
 void jdict_put(struct rt *rt, struct jdict *d, struct jval key, struct jval v);
 /* The place of a key with that hash, SIZE_MAX when it is not there. */
