@@ -100,7 +100,7 @@ $O/flags: FORCE
 #: make check        builds and runs every test; SAN=1 under the sanitizers
 # The suite: C and shell tests both speak TAP; prove runs them side by side.
 JOBS ?= 2
-check: build tests man check-layers check-headers
+check: build tests man check-layers check-headers check-fuzz
 	ASSAY_BIN=$O prove -j$(JOBS) --timer \
 	    $(TEST_BINS) $(wildcard tests/cli/*.t tests/pipeline/*.t)
 
@@ -131,6 +131,9 @@ check-headers:
 	    echo "#include \"$${h#lib/}\"" | \
 	    $(CC) $(ALL_CFLAGS) -fsyntax-only -x c - || exit 1; done
 	@echo "headers: each compiles alone"
+check-fuzz:
+	@$(CC) $(ALL_CFLAGS) -fsyntax-only $(wildcard tests/fuzz/*.c)
+	@echo "fuzz targets: each compiles"
 
 man: $(MAN_PAGES)
 define page
@@ -312,7 +315,7 @@ FORCE:
 # A page that does not lint, or a file cut short, must not pass for made.
 .DELETE_ON_ERROR:
 .PHONY: all build help tests check bench \
-        check-builds check-layers check-headers man qualify parity mutant smoke audit \
+        check-builds check-layers check-headers check-fuzz man qualify parity mutant smoke audit \
         archive sign synth reference \
         goldens oracle oracle-tokenizer oracle-jinja oracle-image bench-tokenizer bench-image fuzz install clean FORCE
 .SECONDARY:

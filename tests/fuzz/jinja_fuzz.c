@@ -18,6 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         "\"x\": 5, \"add_generation_prompt\": true}";
     struct jinja_options o = {"5.5.0", "2026-02-03T04:05:06Z"};
     struct jinja_results r = {.want_spans = true, .want_origins = true};
+    struct jinja_origin place;
     struct err err = ERR_INIT;
     struct buf out = BUF_INIT;
     struct jinja_template *t =
@@ -25,7 +26,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (t &&
         jinja_render_text(t, context, strlen(context), &r, &out, &err) == 0 &&
-        out.len && (!jinja_origin_at(&r, 0) || !jinja_origin_at(&r, out.len)))
+        out.len &&
+        (!jinja_origin_at(&r, &out, 0, &place) ||
+         !jinja_origin_at(&r, &out, out.len - 1, &place)))
         abort(); /* every byte has a place that wrote it */
     if (err.code != ERR_NONE && !*err.text)
         abort();
