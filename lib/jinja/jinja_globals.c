@@ -27,6 +27,9 @@ static struct jval call_range(struct rt *rt, struct jargs *args)
     int64_t stop;
 
     jargs_bind(rt, args, "range", "start,stop,step", 1, true, a);
+    for (int i = 0; i < 3; i++)
+        if (a[i].type == JV_BIG)
+            rt_fail(rt, ERR_UNSUPPORTED, "range of integers beyond 64 bits");
     if (a[1].type == JV_MISSING) {
         stop = jval_index(rt, a[0]);
     } else {

@@ -4,6 +4,29 @@
 #include <string.h>
 #include <time.h>
 
+/*
+ * What Python does by itself, before the C library: from the left, each '%' and
+ * what follows it, which of a time without a zone leaves nothing of %z and %Z,
+ * and of %f no microseconds.
+ */
+static struct jval without_python(struct rt *rt, struct jval format)
+{
+    const char *at = format.s->data, *end = at + format.s->len;
+    struct jsb b = {.rt = rt};
+
+    while (at < end) {
+        size_t n = *at == '%' && end - at > 1 ? 2 : 1;
+
+        rt_step(rt, 1);
+        if (n == 2 && at[1] == 'f')
+            jsb_addstr(&b, "000000");
+        else if (n == 1 || (at[1] != 'z' && at[1] != 'Z'))
+            jsb_add(&b, at, n);
+        at += n;
+    }
+    return jsb_val(&b);
+}
+
 struct jval jformat_time(struct rt *rt, struct jval format)
 {
     const struct jinja_template *t = rt->t;
@@ -30,6 +53,7 @@ struct jval jformat_time(struct rt *rt, struct jval format)
     tm.tm_wday = day.tm_wday;
     tm.tm_yday = day.tm_yday;
     tm.tm_isdst = -1;
+    format = without_python(rt, format);
     for (size_t i = 0; i < format.s->len;) {
         size_t from = i;
         char one[16];
@@ -51,12 +75,6 @@ struct jval jformat_time(struct rt *rt, struct jval format)
             juni_next(format.s->data, &i);
         size_t n = i - from;
         char kind = format.s->data[i - 1];
-        if (n == 2 && (kind == 'z' || kind == 'Z'))
-            continue; /* a time without a zone */
-        if (n == 2 && kind == 'f') {
-            jsb_addstr(&b, "000000");
-            continue;
-        }
         bool is_other = (unsigned char)kind >= 0x80; /* '^' has an effect */
         if (kind == 's' || kind == 'z' || kind == 'Z' ||
             (is_other && memchr(format.s->data + from, '^', n)))
