@@ -15,11 +15,6 @@ static int digit_of(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 bool base64_decode(const char *text, size_t len, struct buf *out)
 {
     unsigned bits = 0;
@@ -28,8 +23,6 @@ bool base64_decode(const char *text, size_t len, struct buf *out)
     for (size_t i = 0; i < len; i++) {
         int digit = digit_of(text[i]);
 
-        if (is_blank(text[i]))
-            continue;
         if (text[i] == '=') {
             pads++;
             continue;

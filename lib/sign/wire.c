@@ -44,6 +44,24 @@ void wire_put(struct buf *out, const void *data, size_t len)
     buf_add(out, data, len);
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* Base64 in lines. */
+static bool decode_lines(const char *text, size_t len, struct buf *out)
+{
+    struct buf line = BUF_INIT;
+
+    for (size_t i = 0; i < len; i++)
+        if (!is_blank(text[i]))
+            buf_addch(&line, text[i]);
+    bool is_sound = base64_decode(line.data, line.len, out);
+    buf_release(&line);
+    return is_sound;
+}
+
 int armor_decode(const char *text, size_t len, const char *what,
                  struct buf *out, struct err *err)
 {
@@ -53,7 +71,7 @@ int armor_decode(const char *text, size_t len, const char *what,
     const char *stop;
     int ret = -1;
 
-    while (len > 0 && strchr(" \t\r\n", text[len - 1]) && text[len - 1])
+    while (len > 0 && is_blank(text[len - 1]))
         len--;
     if (len < head + foot || memcmp(text, begin, head) != 0) {
         err_set(err, ERR_INPUT, "does not begin with %s", begin);
@@ -62,7 +80,7 @@ int armor_decode(const char *text, size_t len, const char *what,
     stop = text + len - foot;
     if (memcmp(stop, end, foot) != 0)
         err_set(err, ERR_INPUT, "does not end with %s", end);
-    else if (!base64_decode(text + head, (size_t)(stop - text) - head, out))
+    else if (!decode_lines(text + head, (size_t)(stop - text) - head, out))
         err_set(err, ERR_INPUT, "is not base64");
     else
         ret = 0;

@@ -561,6 +561,7 @@ static void test_tiktoken(void)
          "tiktoken.model: line 258: no space before the rank"},
         {"YW!j 257\n", CONFIG, "line 258: not base64"},
         {"YWJ 257\n", CONFIG, "line 258: not base64"},
+        {"YW\tJi 257\n", CONFIG, "line 258: not base64"},
         {"YWJj x\n", CONFIG, "line 258: not a rank"},
         {"YWJj 256\n", CONFIG, "line 258: id 256 stands for two tokens"},
         {"YWI= 257\n", CONFIG, "ids 256 and 257 are one token"},
