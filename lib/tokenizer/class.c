@@ -198,19 +198,17 @@ static const char *choose_5_24(const struct pack *p)
     return wanted ? wanted : p->row ? p->row->made[CLASS_5_24] : as_file;
 }
 
-static void read_pack(struct tokenizer *t, const struct section *config,
-                      const struct section *model, struct pack *p)
+static void read_pack(const struct section *config, const struct section *model,
+                      struct pack *p)
 {
     const json_t *code =
         config ? json_object_get(config_object(config), "auto_map") : NULL;
     const char *type =
         model ? json_string_value(config_value(model, "model_type")) : NULL;
 
-    if (config && json_is_string(config_value(config, "tokenizer_class"))) {
-        t->class_name =
-            xstrdup(json_string_value(config_value(config, "tokenizer_class")));
-        p->named = without_fast(t->class_name);
-    }
+    if (config)
+        p->named = without_fast(
+            json_string_value(config_value(config, "tokenizer_class")));
     if (model)
         p->model = without_fast(json_string_value(
             json_object_get(config_object(model), "tokenizer_class")));
@@ -220,7 +218,6 @@ static void read_pack(struct tokenizer *t, const struct section *config,
     if (type)
         p->row = bsearch(type, class_table, class_table_count,
                          sizeof(*class_table), by_type);
-    p->version = class_version(t->transformers);
 }
 
 /* 5.24.0 leaves a BPE's text alone unless it is told twice. */
@@ -239,16 +236,16 @@ static void read_clean_up(const struct section *config, struct rebuild *out)
 }
 
 /* The class of a pack, by name: a constant, or one that p holds. */
-static int choose(struct tokenizer *t, struct pack *p,
+static int choose(struct ledger *ledger, struct pack *p,
                   const struct section **config, const char **name,
                   struct err *err)
 {
     const struct section *model;
 
-    if (ledger_file(t->ledger, "tokenizer_config.json", config, err) ||
-        ledger_file(t->ledger, "config.json", &model, err))
+    if (ledger_file(ledger, "tokenizer_config.json", config, err) ||
+        ledger_file(ledger, "config.json", &model, err))
         return -1;
-    read_pack(t, *config, model, p);
+    read_pack(*config, model, p);
     *name = p->version == CLASS_5_24 ? choose_5_24(p) : choose_5_5(p);
     return 0;
 }
@@ -263,18 +260,22 @@ int class_read(struct tokenizer *t, const char *file, struct rebuild *out,
                bool *is_known, struct err *err)
 {
     const struct section *config = NULL;
-    struct pack p = {.file = file};
+    struct pack p = {.version = class_version(t->transformers), .file = file};
     const char *name;
     int ret = 0;
 
     *is_known = false;
     if (!t->ledger)
         return 0;
-    if (choose(t, &p, &config, &name, err) ||
+    if (choose(t->ledger, &p, &config, &name, err) ||
         (config && class_check(config, p.version, err))) {
         ret = -1;
         goto out;
     }
+    const char *named =
+        config ? json_string_value(config_value(config, "tokenizer_class"))
+               : NULL;
+    t->class_name = named ? xstrdup(named) : NULL;
     out->version = p.version;
     out->kind = class_kind_find(name);
     read_clean_up(config, out);
@@ -306,20 +307,15 @@ int tokenizer_class_tokens(const char *pack, struct ledger *ledger,
                            const char *transformers, const char *const **tokens,
                            struct err *err)
 {
-    struct tokenizer *t = tokenizer_new();
     char *file = path_join(pack, "tokenizer.json");
-    struct pack p = {.file = file};
+    struct pack p = {.version = class_version(transformers), .file = file};
     const struct section *config;
     const char *name;
-
-    t->ledger = ledger;
-    t->transformers = transformers;
-    int ret = choose(t, &p, &config, &name, err);
+    int ret = choose(ledger, &p, &config, &name, err);
     const struct class_kind *kind = ret ? NULL : class_kind_find(name);
 
     *tokens = kind ? kind->specials : NULL;
     pack_release(&p);
     free(file);
-    tokenizer_free(t);
     return ret;
 }

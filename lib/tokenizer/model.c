@@ -116,8 +116,7 @@ int model_encode(const struct model *m, struct model_work *work,
         text += n;
         len -= n;
     }
-    return len || work->token_count == 0 ? encode_part(m, work, text, len, err)
-                                         : 0;
+    return encode_part(m, work, text, len, err);
 }
 
 void model_work_release(struct model_work *w)
