@@ -31,7 +31,6 @@ void report_value(const json_t *gate, struct buf *out);
 /* All about one gate of one case in a sentence. */
 void report_sentence(const json_t *gate, struct buf *out);
 
-
 /*
  * Where ids and prompts of a case part, a line each ending in LF; nothing when
  * they do not.  The place of the difference is marked "»".
